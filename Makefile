@@ -1,0 +1,34 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup demo test lint types bench clean
+
+help:  ## List the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY)  ## Build .venv, pinned, with torch's CPU build
+
+$(READY): pyproject.toml requirements/torch.txt requirements/dev.lock scripts/setup
+	PYTHON=$(PYTHON) scripts/setup
+
+demo: $(READY)  ## Train on a generated problem and print the paper's table (under a minute)
+	$(BIN)/dgn demo
+
+test: lint types $(READY)  ## Lint, types and tests: all that CI runs
+	$(BIN)/pytest
+
+lint: $(READY)  ## ruff, and the directions of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(READY)  ## pyright, strict on src
+	$(BIN)/pyright
+
+bench: $(READY)  ## Measure speed, as ratios, side by side
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove .venv and the caches
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist

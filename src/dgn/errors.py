@@ -1,0 +1,47 @@
+"""Every exception that dgn raises on purpose.
+
+    DGNError
+    ├── InvalidInput       an argument is not what a function allows (also a ValueError)
+    ├── SearchTooLarge     an exact search would not end within its limit
+    └── MissingExtra       an optional dependency is not installed (also an ImportError)
+
+A message says what was found, what is allowed and, where it helps, what to do.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+
+class DGNError(Exception):
+    """The root of the tree: `except DGNError` catches all that dgn raises on purpose."""
+
+
+class InvalidInput(DGNError, ValueError):
+    """An argument is not what the function allows."""
+
+    def __init__(self, argument: str, *, found: str, allowed: str) -> None:
+        super().__init__(f"{argument}: found {found}; allowed: {allowed}")
+        self.argument = argument
+        self.found = found
+        self.allowed = allowed
+
+
+class SearchTooLarge(DGNError):
+    """An exact search looked at as many sets as it was allowed to, and is not done."""
+
+
+class MissingExtra(DGNError, ImportError):
+    """A part of dgn needs a package that `pip install dgn` alone does not bring."""
+
+    def __init__(self, part: str, *, package: str, extra: str) -> None:
+        super().__init__(
+            f"{part} needs {package}, which is not installed; install it with: "
+            f"pip install 'dgn[{extra}]'"
+        )
+
+
+def require_extra(part: str, *, package: str, extra: str) -> None:
+    """Raise MissingExtra unless the package is installed."""
+    if importlib.util.find_spec(package) is None:
+        raise MissingExtra(part, package=package, extra=extra)

@@ -1,0 +1,226 @@
+"""Exact search by branch and bound, for small sets: the truth that greedy is measured against.
+
+A node is a partial set A and the candidates that may still join it. Its children add one candidate
+each, in the order of their gains, and a child may use later candidates only, so that every set is
+reached once. With r picks to go, submodularity bounds child i by f(A) plus its own gain and the
+r − 1 next ones in that order; children whose bound does not beat the best set found so far are cut.
+A gain never grows on the way down, so a parent's gains are ceilings for its children: a candidate
+whose ceiling is too low is not looked at again. Nodes are expanded many at a time, as rows of one
+batch, the most promising first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dgn.arrays import Array, Float, device_of, namespace
+from dgn.errors import SearchTooLarge
+from dgn.maximizers.certificate import Certificate, largest_sum
+from dgn.maximizers.checks import checked_count, checked_single_set
+from dgn.maximizers.greedy import greedy
+from dgn.maximizers.selection import Selection
+from dgn.objectives import Items, SetFunction, State
+
+# Rows of a batch are chosen so that its arrays stay in the processor's cache.
+_ELEMENTS_AT_ONCE = 1 << 16
+
+
+def exact(
+    objective: SetFunction,
+    items: Items | Array,
+    k: int,
+    *,
+    context: State | None = None,
+    max_nodes: int = 1_000_000,
+) -> Selection:
+    """The best set of at most k items, proved; in the order in which greedy would pick them.
+
+    For one small set: 30 items and k = 7 take well under a second. The time grows fast with both;
+    after `max_nodes` partial sets, SearchTooLarge is raised.
+    """
+    items = checked_single_set(objective, items)
+    k = min(checked_count(k), items.size)
+    first_guess = greedy(objective, items, k, context=context)[0]
+    search = _Search(objective, items, k, context, max_nodes, first_guess)
+    best = search.run()
+    if set(best) == set(first_guess.indices):
+        ordered = first_guess
+    else:
+        ordered = _in_greedy_order(objective, items, best, context)
+    value = ordered.values[-1]
+    return Selection(ordered.indices, ordered.gains, ordered.values, Certificate(value, value))
+
+
+def _in_greedy_order(
+    objective: SetFunction, items: Items, chosen: tuple[int, ...], context: State | None
+) -> Selection:
+    xp = namespace(items.features)
+    kept = xp.asarray([i in chosen for i in range(items.size)], device=device_of(items.features))
+    only_chosen = Items(items.features, kept[None, :])
+    return greedy(objective, only_chosen, len(chosen), context=context)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Partial sets of one size, the most promising last.
+
+    state: of each partial set.
+    chosen: [nodes, size], its items.
+    ceilings: [nodes, items], what the gain of an item cannot exceed; −inf where it may not join.
+    bounds: [nodes], what no completion can exceed.
+    """
+
+    state: State
+    chosen: Array
+    ceilings: Array
+    bounds: Array
+
+    def __len__(self) -> int:
+        return self.bounds.shape[0]
+
+    def rows(self, indices: Array) -> _Nodes:
+        xp = namespace(self.bounds)
+        return _Nodes(
+            self.state.rows(indices),
+            xp.take(self.chosen, indices, axis=0),
+            xp.take(self.ceilings, indices, axis=0),
+            xp.take(self.bounds, indices, axis=0),
+        )
+
+
+class _Search:
+    def __init__(
+        self,
+        objective: SetFunction,
+        items: Items,
+        k: int,
+        context: State | None,
+        max_nodes: int,
+        first_guess: Selection,
+    ) -> None:
+        self.objective, self.items, self.k = objective, items, k
+        self.xp = namespace(items.features)
+        self.root = objective.empty(items, context)
+        self.best_set = first_guess.indices
+        self.best_value = float(objective.value(self.root)[0]) + first_guess.values[-1]
+        self.max_nodes = self.nodes_left = max_nodes
+        self.rows_at_once = max(1, _ELEMENTS_AT_ONCE // items.features.shape[2])
+
+    def run(self) -> tuple[int, ...]:
+        """The items of the best set."""
+        stack = [self._root_node()]
+        nodes_at_once = max(1, self.rows_at_once // 8)
+        while stack and self.k > 1:
+            nodes = self._promising(stack.pop())
+            if len(nodes) > nodes_at_once:
+                index = self.xp.arange(len(nodes), device=device_of(nodes.bounds))
+                stack.append(nodes.rows(index[:-nodes_at_once]))
+                nodes = nodes.rows(index[-nodes_at_once:])
+            self._count(len(nodes))
+            if nodes.chosen.shape[1] == self.k - 2:
+                self._try_pairs(nodes)
+            elif len(nodes):
+                stack.append(self._children(nodes))
+        return self.best_set
+
+    def _root_node(self) -> _Nodes:
+        xp, mask = self.xp, self.items.mask
+        endless = xp.full_like(self.root.outside, xp.inf)
+        return _Nodes(
+            state=self.root,
+            chosen=xp.zeros((1, 0), dtype=xp.int64, device=device_of(mask)),
+            ceilings=xp.where(mask, endless, -endless),
+            bounds=endless[:, 0],
+        )
+
+    def _count(self, nodes: int) -> None:
+        self.nodes_left -= nodes
+        if self.nodes_left < 0:
+            raise SearchTooLarge(
+                f"no proof after {self.max_nodes:,} partial sets of {self.items.size} items, "
+                f"k = {self.k}; take fewer items, a smaller k, or a larger max_nodes"
+            )
+
+    @property
+    def _to_beat(self) -> float:
+        # A set that is better by rounding alone is no better.
+        return self.best_value * (1 + 8 * self.xp.finfo(self.items.features.dtype).eps)
+
+    def _promising(self, nodes: _Nodes) -> _Nodes:
+        (indices,) = self.xp.nonzero(nodes.bounds > self._to_beat)
+        return nodes if indices.shape[0] == len(nodes) else nodes.rows(indices)
+
+    def _children(self, nodes: _Nodes) -> _Nodes:
+        xp = self.xp
+        order, gains, values = self._sorted_gains(nodes)
+        to_go = self.k - nodes.chosen.shape[1]
+        bounds = values[:, None] + _window_sums(gains, to_go)
+        parent, position = xp.nonzero((gains > -xp.inf) & (bounds > self._to_beat))
+        bounds = bounds[parent, position]
+        promising_last = xp.argsort(bounds, stable=True)
+        parent, position = parent[promising_last], position[promising_last]
+        order, gains = xp.take(order, parent, axis=0), xp.take(gains, parent, axis=0)
+        item = xp.take_along_axis(order, position[:, None], axis=1)
+        later = xp.arange(self.items.size, device=device_of(position)) > position[:, None]
+        ceilings = xp.where(later, gains, xp.full_like(gains, -xp.inf))
+        return _Nodes(
+            state=self._joined(nodes.state.rows(parent), item),
+            chosen=xp.concat([xp.take(nodes.chosen, parent, axis=0), item], axis=1),
+            ceilings=xp.take_along_axis(ceilings, xp.argsort(order, axis=1), axis=1),
+            bounds=bounds[promising_last],
+        )
+
+    def _try_pairs(self, nodes: _Nodes) -> None:
+        """Complete each node with its two last items: all pairs that could beat the best."""
+        xp = self.xp
+        order, gains, values = self._sorted_gains(nodes)
+        bounds = values[:, None, None] + gains[:, :, None] + gains[:, None, :]
+        parent, first, second = xp.nonzero(bounds > self._to_beat)
+        (ordered,) = xp.nonzero(first < second)
+        parent, ranks = parent[ordered], xp.stack([first[ordered], second[ordered]], axis=1)
+        for start in range(0, parent.shape[0], self.rows_at_once):
+            rows = parent[start : start + self.rows_at_once]
+            pairs = xp.take_along_axis(
+                xp.take(order, rows, axis=0), ranks[start : start + self.rows_at_once], axis=1
+            )
+            found = self.objective.value(self._joined(nodes.state.rows(rows), pairs))
+            row = int(xp.argmax(found))
+            if float(found[row]) > self._to_beat:
+                self.best_value = float(found[row])
+                chosen = xp.concat([nodes.chosen[int(rows[row])], pairs[row]])
+                self.best_set = tuple(int(item) for item in chosen)
+
+    def _sorted_gains(self, nodes: _Nodes) -> tuple[Array, Array, Array]:
+        """The items by falling gain, [nodes, items], their gains so, and f of each node.
+
+        The gain of an item that cannot be part of a better set is −inf.
+        """
+        xp = self.xp
+        values = self.objective.value(nodes.state)
+        others = largest_sum(nodes.ceilings, self.k - nodes.chosen.shape[1] - 1)
+        bounds = (values + others)[:, None] + nodes.ceilings
+        parent, item = xp.nonzero(bounds > self._to_beat)
+        gains = xp.full_like(nodes.ceilings, -xp.inf)
+        for start in range(0, parent.shape[0], self.rows_at_once):
+            part = slice(start, start + self.rows_at_once)
+            rows, column = parent[part], item[part]
+            candidate = self.items.gather(column[:, None])
+            state = self.objective.empty(candidate, nodes.state.rows(rows))
+            gains[rows, column] = self.objective.gains(candidate, state)[:, 0]
+        order = xp.argsort(gains, axis=1, descending=True, stable=True)
+        return order, xp.take_along_axis(gains, order, axis=1), values
+
+    def _joined(self, states: State, chosen: Array) -> State:
+        """The states after these items, [nodes, joining], joined."""
+        joining = self.items.gather(chosen)
+        members = self.xp.ones_like(joining.features[:, :, 0])
+        return self.objective.add(joining, self.objective.empty(joining, states), members)
+
+
+def _window_sums(gains: Float[Array, "nodes items"], width: int) -> Float[Array, "nodes items"]:
+    """The sum of each gain and the width − 1 that follow it, as far as they may join."""
+    xp = namespace(gains)
+    zeros = xp.zeros_like(gains)
+    padded = xp.concat([xp.where(gains > -xp.inf, gains, zeros), zeros[:, : width - 1]], axis=1)
+    size = gains.shape[1]
+    return sum((padded[:, shift : shift + size] for shift in range(1, width)), padded[:, :size])

@@ -1,0 +1,61 @@
+"""Numerics that took thought, each with its reason. All work on NumPy and torch alike."""
+
+from __future__ import annotations
+
+from dgn.arrays import Array, Float, device_of, namespace
+
+
+def safe_power(x: Float[Array, "*shape"], exponent: float) -> Float[Array, "*shape"]:
+    """x**exponent for x ≥ 0, with a finite gradient at 0.
+
+    A root has an infinite slope at zero, and zeros are common (ReLU makes them): one of them
+    would turn the whole gradient into NaN. The slope at exactly zero is taken as zero. The inner
+    `where` keeps the infinity out of the backward pass; the outer one puts the value right.
+    """
+    xp = namespace(x)
+    positive = x > 0
+    base = xp.where(positive, x, xp.ones_like(x))
+    root = xp.sqrt(base) if exponent == 0.5 else base**exponent
+    return xp.where(positive, root, xp.zeros_like(x))
+
+
+def safe_divide(
+    numerator: Float[Array, "*shape"], denominator: Float[Array, "*shape"], *, at_zero: float
+) -> Float[Array, "*shape"]:
+    """Divide; where the denominator is 0 the result is `at_zero`, and no gradient is NaN."""
+    xp = namespace(numerator)
+    zero = denominator == 0
+    quotient = numerator / xp.where(zero, xp.ones_like(denominator), denominator)
+    return xp.where(zero, xp.full_like(quotient, at_zero), quotient)
+
+
+def log_softmax_with_complement(
+    logits: Float[Array, "*shape"],
+) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+    """log p and log(1 − p) for p = softmax(logits) over the last axis, for any finite logits.
+
+    log(1 − exp(log p)) is useless where p rounds to 1. Only the largest p can pass one half, and
+    one minus it is the sum of the others, which log-sum-exp gives exactly; for the rest log1p is
+    safe. At a temperature of 0.01 this is a finite −10,000 where the direct way gives log 0.
+    """
+    xp = namespace(logits)
+    log_p = logits - _log_sum_exp(logits)
+    index = xp.arange(logits.shape[-1], device=device_of(logits))
+    largest = index == xp.argmax(logits, axis=-1, keepdims=True)
+    lowest = xp.full_like(logits, lowest_log(logits))
+    log_rest = _log_sum_exp(xp.where(largest, lowest, log_p))
+    small_p = xp.exp(xp.where(largest, lowest, log_p))
+    return log_p, xp.where(largest, log_rest, xp.log1p(-small_p))
+
+
+def lowest_log(like: Array) -> float:
+    """A finite stand-in for log 0: some of these add up without becoming −inf, and −inf − −inf
+    is where NaN begins.
+    """
+    return float(namespace(like).finfo(like.dtype).min) / 4
+
+
+def _log_sum_exp(x: Float[Array, "*shape"]) -> Array:
+    xp = namespace(x)
+    top = xp.max(x, axis=-1, keepdims=True)
+    return top + xp.log(xp.sum(xp.exp(x - top), axis=-1, keepdims=True))

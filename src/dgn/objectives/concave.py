@@ -1,0 +1,105 @@
+"""Concave functions φ with φ(0) = 0: what makes a second helping worth less than the first.
+
+Each gives φ(x) and, separately, the increase φ(x + step) − φ(x): subtracting two nearly equal
+values would lose the small increases, which decide between the last picks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+from dgn.arrays import Array, Float, namespace
+from dgn.errors import InvalidInput
+from dgn.numerics import safe_divide, safe_power
+
+
+class Concave(ABC):
+    """A non-decreasing concave function of x ≥ 0 with φ(0) = 0."""
+
+    @abstractmethod
+    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """φ(x)."""
+
+    @abstractmethod
+    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        """φ(x + step) − φ(x) for step ≥ 0; x and step broadcast."""
+
+
+@final
+@dataclass(frozen=True)
+class Log1p(Concave):
+    """φ(x) = log(1 + x), the paper's."""
+
+    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return namespace(x).log1p(x)
+
+    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        # log(1+x+step) − log(1+x) = log1p(step / (1+x)): one logarithm, and exact for small steps.
+        return namespace(x).log1p(step / (1 + x))
+
+
+@final
+@dataclass(frozen=True)
+class Power(Concave):
+    """φ(x) = x**exponent, with 0 < exponent ≤ 1 (1 is no diminishing at all: a modular f)."""
+
+    exponent: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.exponent <= 1:
+            raise InvalidInput("exponent", found=f"{self.exponent:g}", allowed="0 < exponent ≤ 1")
+
+    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return safe_power(x, self.exponent)
+
+    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        return safe_power(x + step, self.exponent) - safe_power(x, self.exponent)
+
+
+@final
+@dataclass(frozen=True)
+class Sqrt(Concave):
+    """φ(x) = √x."""
+
+    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return safe_power(x, 0.5)
+
+    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        # √(x+step) − √x = step / (√(x+step) + √x), which cancels nothing.
+        return safe_divide(step, safe_power(x + step, 0.5) + safe_power(x, 0.5), at_zero=0.0)
+
+
+@final
+@dataclass(frozen=True)
+class OneMinusExp(Concave):
+    """φ(x) = 1 − exp(−x): at most 1, however much is added."""
+
+    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return -namespace(x).expm1(-x)
+
+    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        xp = namespace(x)
+        return -xp.exp(-x) * xp.expm1(-step)
+
+
+@final
+@dataclass(frozen=True)
+class Saturated(Concave):
+    """φ(x) = min(x, cap): linear, then enough is enough."""
+
+    cap: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.cap > 0:
+            raise InvalidInput("cap", found=f"{self.cap:g}", allowed="a number above 0")
+
+    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        xp = namespace(x)
+        return xp.minimum(x, xp.full_like(x, self.cap))
+
+    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        xp = namespace(x)
+        room = xp.maximum(self.cap - x, xp.zeros_like(x))
+        return xp.minimum(step, room)

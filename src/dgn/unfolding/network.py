@@ -1,0 +1,82 @@
+"""The networks that learn to select, and the paper's one: encoder, objective and greedy layers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from dgn.arrays import Float
+from dgn.maximizers import Selections, greedy
+from dgn.objectives import Items, SetFunction
+from dgn.unfolding.layer import Unfolded, UnfoldedGreedy
+from dgn.unfolding.losses import LayerwiseCrossEntropy
+
+
+class SelectionNetwork(nn.Module, ABC):
+    """A network that is trained with `loss` and used with `select`.
+
+    Inputs are X, [batch, items, inputs], and mask, [batch, items] (left out: no padding).
+    """
+
+    @abstractmethod
+    def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
+        """What training minimises, for gold, [batch, items]."""
+
+    @abstractmethod
+    def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
+        """Pick up to k items of every set."""
+
+
+@final
+class DifferentiableGreedyNetwork(SelectionNetwork):
+    """The paper's network: greedy layers on learned features, under a learned set function.
+
+    encoder: any module from X to non-negative features, [batch, items, features].
+    objective: a module without inputs whose forward builds the set function (LearnedWeights).
+    greedy: the layers.
+
+    In `train()` mode a call unfolds the soft search; in `eval()` mode it selects by argmax, with
+    the very same objective, so that the guarantee of greedy holds; k may then differ from K.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        objective: nn.Module,
+        greedy: UnfoldedGreedy | None = None,
+        criterion: LayerwiseCrossEntropy | None = None,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.objective = objective
+        self.greedy = greedy or UnfoldedGreedy()
+        self.criterion = criterion or LayerwiseCrossEntropy()
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, k: int | None = None
+    ) -> Unfolded | Selections:
+        return self.unfold(x, mask) if self.training else self.select(x, mask, k)
+
+    def unfold(self, x: Tensor, mask: Tensor | None = None) -> Unfolded:
+        """The soft search, differentiable."""
+        return self.greedy(self.objective(), self.encode(x, mask))
+
+    def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
+        return self.criterion(self.unfold(x, mask), gold if mask is None else gold & mask)
+
+    @torch.no_grad()
+    def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
+        k = self.greedy.layers if k is None else k
+        return greedy(self.objective(), self.encode(x, mask), k)
+
+    def encode(self, x: Tensor, mask: Tensor | None = None) -> Items:
+        """The items as the objective sees them."""
+        return Items(self.encoder(x), mask)
+
+    def set_function(self) -> SetFunction:
+        """The objective as it stands, to maximise or to explain by hand."""
+        built: Any = self.objective()
+        return built

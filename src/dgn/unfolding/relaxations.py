@@ -1,0 +1,111 @@
+"""Differentiable stand-ins for argmax: how a layer chooses one item, softly.
+
+All stay in logarithms: a choice is log p, never p, so that no temperature takes the log of zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from dgn.arrays import Float
+from dgn.errors import InvalidInput
+from dgn.numerics import log_softmax_with_complement, lowest_log
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What one layer chose.
+
+    log_probs, log_others: [batch, items], log p and log(1 − p), which the loss looks at.
+    member: [batch, items], what joins the set: p itself, or a one-hot pick.
+    log_left: [batch, items], log(1 − member), what the choice leaves outside.
+    """
+
+    log_probs: Tensor
+    log_others: Tensor
+    member: Tensor
+    log_left: Tensor
+
+
+class Relaxation(ABC):
+    """Turns scores into a choice of one item, differentiably."""
+
+    @abstractmethod
+    def choose(
+        self,
+        scores: Float[Tensor, "batch items"],
+        log_prior: Float[Tensor, "batch items"],
+        temperature: float,
+    ) -> Choice:
+        """Choose by p ∝ prior · exp(scores / temperature)."""
+
+
+@final
+@dataclass(frozen=True)
+class Softmax(Relaxation):
+    """The paper's: p = softmax(gain / τ) joins the set as it is."""
+
+    def choose(
+        self,
+        scores: Float[Tensor, "batch items"],
+        log_prior: Float[Tensor, "batch items"],
+        temperature: float,
+    ) -> Choice:
+        log_probs, log_others = log_softmax_with_complement(scores / temperature + log_prior)
+        return Choice(log_probs, log_others, torch.exp(log_probs), log_others)
+
+
+@final
+@dataclass(frozen=True)
+class Gumbel(Relaxation):
+    """Softmax of the scores with Gumbel noise: samples a set instead of averaging over sets.
+
+    scale: how strong the noise is. Without a generator, torch's global one is used.
+    """
+
+    scale: float = 1.0
+    generator: torch.Generator | None = None
+
+    def __post_init__(self) -> None:
+        if not self.scale > 0:
+            raise InvalidInput("scale", found=f"{self.scale}", allowed="a number above 0")
+
+    def choose(
+        self,
+        scores: Float[Tensor, "batch items"],
+        log_prior: Float[Tensor, "batch items"],
+        temperature: float,
+    ) -> Choice:
+        exponential = torch.empty_like(scores).exponential_(generator=self.generator)
+        smallest = torch.finfo(scores.dtype).tiny
+        noise = -torch.log(exponential.clamp(min=smallest))
+        return Softmax().choose(scores + self.scale * noise, log_prior, temperature)
+
+
+@final
+@dataclass(frozen=True)
+class StraightThrough(Relaxation):
+    """Forward the argmax itself, backward the gradient of another relaxation.
+
+    The set that the layers build is then the very set of run time; the loss still sees log p.
+    """
+
+    inner: Relaxation = Softmax()
+
+    def choose(
+        self,
+        scores: Float[Tensor, "batch items"],
+        log_prior: Float[Tensor, "batch items"],
+        temperature: float,
+    ) -> Choice:
+        soft = self.inner.choose(scores, log_prior, temperature)
+        picked = torch.zeros_like(soft.member)
+        picked = picked.scatter(-1, soft.log_probs.argmax(dim=-1, keepdim=True), 1.0)
+        # The bracket is exactly zero, and carries the gradient.
+        member = picked + (soft.member - soft.member.detach())
+        return Choice(soft.log_probs, soft.log_others, member, picked * lowest_log(scores))
