@@ -1,8 +1,8 @@
 """Learned subset selection: out of many items, pick the few that together say the most.
 
-    objectives   what is a set worth?
-    maximizers   which set is best?
-    unfolding    how does the search learn? (needs torch: pip install 'dgn[train]')
+objectives   what is a set worth?
+maximizers   which set is best?
+unfolding    how does the search learn? (needs torch: pip install 'dgn[train]')
 """
 
 from dgn.errors import DGNError, InvalidInput, MissingExtra, SearchTooLarge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex
+from typing import Any
 
 from dgn.arrays import Array
 from dgn.errors import InvalidInput
@@ -27,7 +27,7 @@ def checked_single_set(objective: SetFunction, items: Items | Array) -> Items:
     return items
 
 
-def checked_count(k: SupportsIndex) -> int:
+def checked_count(k: Any) -> int:
     """The count as an int, once it is known to be a whole number of at least 1."""
     try:
         count = operator.index(k)

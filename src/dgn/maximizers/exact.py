@@ -39,7 +39,7 @@ def exact(
     after `max_nodes` partial sets, SearchTooLarge is raised.
     """
     items = checked_single_set(objective, items)
-    k = min(checked_count(k), items.size)
+    k = min(checked_count(k), int(namespace(items.mask).sum(items.mask)))
     first_guess = greedy(objective, items, k, context=context)[0]
     search = _Search(objective, items, k, context, max_nodes, first_guess)
     best = search.run()
@@ -124,13 +124,13 @@ class _Search:
         return self.best_set
 
     def _root_node(self) -> _Nodes:
-        xp, mask = self.xp, self.items.mask
-        endless = xp.full_like(self.root.outside, xp.inf)
+        xp = self.xp
+        gains = self.objective.gains(self.items, self.root)
         return _Nodes(
             state=self.root,
-            chosen=xp.zeros((1, 0), dtype=xp.int64, device=device_of(mask)),
-            ceilings=xp.where(mask, endless, -endless),
-            bounds=endless[:, 0],
+            chosen=xp.zeros((1, 0), dtype=xp.int64, device=device_of(gains)),
+            ceilings=xp.where(self.items.mask, gains, xp.full_like(gains, -xp.inf)),
+            bounds=xp.full_like(gains[:, 0], xp.inf),
         )
 
     def _count(self, nodes: int) -> None:

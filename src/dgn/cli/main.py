@@ -1,0 +1,52 @@
+"""`dgn`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import dgn
+from dgn.errors import DGNError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 if it went well, 1 for a mistake of the user, 130 for Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except DGNError as error:
+        print(f"dgn: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("dgn: stopped", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dgn", description="Pick the few items that together say the most."
+    )
+    parser.add_argument("--version", action="version", version=f"dgn {dgn.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    demo = commands.add_parser(
+        "demo", help="train on a generated problem and print the paper's table"
+    )
+    demo.add_argument(
+        "--seeds", type=_positive, default=1, metavar="N", help="average over N seeds (default 1)"
+    )
+    demo.set_defaults(run=_run_demo)
+    return parser
+
+
+def _run_demo(options: argparse.Namespace) -> int:
+    from dgn.cli.demo import show_demo
+
+    show_demo(options.seeds)
+    return 0
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a whole number of at least 1")
+    return int(text)

@@ -1,0 +1,1 @@
+"""What are we asked, and what is right?"""

@@ -1,0 +1,5 @@
+"""How good is it?"""
+
+from dgn.evaluation.scores import Scores, scores_at
+
+__all__ = ["Scores", "scores_at"]

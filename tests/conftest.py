@@ -1,0 +1,14 @@
+"""Shape checks are on in the tests: jaxtyping's annotations, enforced by beartype."""
+
+import os
+
+os.environ["DGN_CHECK_SHAPES"] = "1"
+
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+install_import_hook("dgn", "checking.check")
+
+# The same examples every time: a test that fails now and then teaches nobody anything.
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
