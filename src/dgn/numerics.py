@@ -39,7 +39,9 @@ def log_softmax_with_complement(
     safe. At a temperature of 0.01 this is a finite −10,000 where the direct way gives log 0.
     """
     xp = namespace(logits)
-    log_p = logits - _log_sum_exp(logits)
+    # The shift comes first: among logits of −10³⁷ (all items exhausted) adding log n is lost.
+    shifted = logits - xp.max(logits, axis=-1, keepdims=True)
+    log_p = shifted - _log_sum_exp(shifted)
     index = xp.arange(logits.shape[-1], device=device_of(logits))
     largest = index == xp.argmax(logits, axis=-1, keepdims=True)
     lowest = xp.full_like(logits, lowest_log(logits))

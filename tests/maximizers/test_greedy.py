@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgn.errors import InvalidInput
-from dgn.maximizers import greedy
+from dgn.maximizers import exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.objectives import FeatureCoverage, Items
 from instances import KINDS, Instance, instances, members, random_instance
 
@@ -96,6 +98,13 @@ def test_torch_picks_what_numpy_picks() -> None:
     assert ours.indices.tolist() == theirs.indices.tolist()
     np.testing.assert_allclose(ours.gains, theirs.gains, rtol=1e-5)
     np.testing.assert_allclose(ours.bounds, theirs.bounds, rtol=1e-5)
+
+
+@pytest.mark.parametrize("search", [greedy, lazy_greedy, exact, partial(stochastic_greedy, seed=0)])
+def test_tensors_with_gradients_are_searched_without_a_warning(search: object) -> None:
+    features = torch.rand(6, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    weights = torch.ones(3, requires_grad=True)
+    search(FeatureCoverage(weights), features, 3)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dgn.errors import require_extra
 require_extra("dgn demo", package="torch", extra="train")
 require_extra("dgn demo", package="rich", extra="train")
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -48,6 +49,7 @@ def _table(results: list[DemoResult]) -> Table:
         title=f"Recall of the gold sentences after k picks, 1,000 test claims, {seeds} "
         + ("seed" if seeds == 1 else "seeds, mean ± sd"),
         title_justify="left",
+        box=box.SIMPLE_HEAD,
     )
     table.add_column("selector")
     table.add_column("parameters", justify="right")
@@ -66,7 +68,9 @@ def _count(row: Row) -> str:
 
 def _spread(values: list[float]) -> str:
     mean = f"{statistics.mean(values):.3f}"
-    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.3f}"
+    return (
+        mean if len(values) == 1 else f"{mean} ±{statistics.stdev(values):.3f}".replace("±0", "±")
+    )
 
 
 def _told(story: Story) -> str:

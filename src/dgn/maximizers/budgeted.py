@@ -140,6 +140,6 @@ def _raise_unless_positive(argument: str, values: Array, good: Bool[Array, "..."
         place = [int(axis[0]) for axis in xp.nonzero(~good)]
         raise InvalidInput(
             argument,
-            found=f"{float(values[tuple(place)]):g} at {place}",
+            found=f"{values[tuple(place)].item():g} at {place}",
             allowed="finite numbers above 0",
         )

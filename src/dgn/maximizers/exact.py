@@ -102,7 +102,7 @@ class _Search:
         self.xp = namespace(items.features)
         self.root = objective.empty(items, context)
         self.best_set = first_guess.indices
-        self.best_value = float(objective.value(self.root)[0]) + first_guess.values[-1]
+        self.best_value = objective.value(self.root)[0].item() + first_guess.values[-1]
         self.max_nodes = self.nodes_left = max_nodes
         self.rows_at_once = max(1, _ELEMENTS_AT_ONCE // items.features.shape[2])
 
@@ -185,10 +185,10 @@ class _Search:
             )
             found = self.objective.value(self._joined(nodes.state.rows(rows), pairs))
             row = int(xp.argmax(found))
-            if float(found[row]) > self._to_beat:
-                self.best_value = float(found[row])
+            if found[row].item() > self._to_beat:
+                self.best_value = found[row].item()
                 chosen = xp.concat([nodes.chosen[int(rows[row])], pairs[row]])
-                self.best_set = tuple(int(item) for item in chosen)
+                self.best_set = tuple(chosen.tolist())
 
     def _sorted_gains(self, nodes: _Nodes) -> tuple[Array, Array, Array]:
         """The items by falling gain, [nodes, items], their gains so, and f of each node.

@@ -26,7 +26,7 @@ class GrowingSelection:
         self.xp = namespace(items.features)
         nothing = items.slice(0, 1)
         self.level = objective.empty(nothing, context)
-        self.given = float(objective.value(self.level)[0])
+        self.given = objective.value(self.level)[0].item()
         self.indices: list[int] = []
         self.gains: list[float] = []
         self.values: list[float] = []
@@ -65,11 +65,11 @@ class GrowingSelection:
         self.level = self.objective.add(item, state, self.xp.ones_like(state.outside))
         self.indices.append(index)
         self.gains.append(gain)
-        self.values.append(float(self.objective.value(self.level)[0]) - self.given)
+        self.values.append(self.objective.value(self.level)[0].item() - self.given)
 
     def bound(self, ceilings: Float[Array, " items"], k: int) -> float:
         """What no set of k items can exceed, if no gain given the picks exceeds its ceiling."""
-        return self.value + float(largest_sum(ceilings[None, :], k)[0])
+        return self.value + largest_sum(ceilings[None, :], k)[0].item()
 
     def finish(self, bound: float) -> Selection:
         """The selection as it stands."""

@@ -105,7 +105,7 @@ class _CeilingQueue:
         heads = self._looked_at[:1]
         if self._next < self._untouched_left:
             index = int(self._untouched[self._next])
-            heads.append((-float(self.ceilings[index]), index, 0))
+            heads.append((-self.ceilings[index].item(), index, 0))
         return heads
 
     def _pop_head(self) -> int:

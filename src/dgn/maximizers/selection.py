@@ -55,13 +55,13 @@ class Selections:
 
     def __getitem__(self, row: int) -> Selection:
         count = int(self.counts[row])
-        values = tuple(float(value) for value in self.values[row, :count])
+        values = tuple(self.values[row, :count].tolist())
         reached = values[-1] if values else 0.0
         return Selection(
-            indices=tuple(int(index) for index in self.indices[row, :count]),
-            gains=tuple(float(gain) for gain in self.gains[row, :count]),
+            indices=tuple(self.indices[row, :count].tolist()),
+            gains=tuple(self.gains[row, :count].tolist()),
             values=values,
-            certificate=Certificate(reached, max(reached, float(self.bounds[row]))),
+            certificate=Certificate(reached, max(reached, self.bounds[row].item())),
         )
 
     def __iter__(self) -> Iterator[Selection]:

@@ -43,8 +43,9 @@ def stochastic_greedy(
         places = np.sort(random.choice(len(remaining), size, replace=False, shuffle=False))
         gains = growing.gains_of(remaining[places])
         best = int(growing.xp.argmax(gains))
-        if growing.too_little(float(gains[best])):
+        gain = gains[best].item()
+        if growing.too_little(gain):
             break
-        growing.pick(int(remaining[places[best]]), float(gains[best]))
+        growing.pick(int(remaining[places[best]]), gain)
         remaining = np.delete(remaining, places[best])
     return growing.finish(growing.bound(growing.all_gains(), k))

@@ -15,12 +15,12 @@ from dgn.errors import InvalidInput
 def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> None:
     """Raise InvalidInput unless all values are finite, at least 0 and at most `ceiling`."""
     xp = namespace(values)
-    low, high = float(xp.min(values)), float(xp.max(values))
+    low, high = xp.min(values).item(), xp.max(values).item()
     if low >= 0 and high <= ceiling and high < math.inf:
         return
     bad = ~((values >= 0) & (values <= ceiling) & xp.isfinite(values))
     first = [int(axis[0]) for axis in xp.nonzero(bad)]
-    value = float(values[tuple(first)])
+    value = values[tuple(first)].item()
     top = "" if ceiling == math.inf else f" and at most {ceiling:g}"
     raise InvalidInput(
         argument, found=f"{value:g} at {first}", allowed=f"finite numbers of at least 0{top}"

@@ -28,10 +28,12 @@ class LayerwiseCrossEntropy:
         −log p of the label and −log(1 − p) of every other item. "set": −log of the total
         probability of the gold that is left; each layer then takes its most probable one away.
     reduction: "mean" over the sets that have gold, "sum", or "none" for [batch].
+
+    Called with the unfolded layers and gold, [batch, items], True for gold.
     """
 
-    assignment: Assignment = "matched"
-    reduction: Reduction = "mean"
+    assignment: Assignment | str = "matched"
+    reduction: Reduction | str = "mean"
 
     def __post_init__(self) -> None:
         for argument, choices in (("assignment", Assignment), ("reduction", Reduction)):
@@ -39,9 +41,7 @@ class LayerwiseCrossEntropy:
             if found not in allowed:
                 raise InvalidInput(argument, found=repr(found), allowed=", ".join(allowed))
 
-    def __call__(
-        self, unfolded: Unfolded, gold: Bool[Tensor, "batch items"]
-    ) -> Float[Tensor, "..."]:
+    def __call__(self, unfolded: Unfolded, gold: Tensor) -> Float[Tensor, "..."]:
         layers = unfolded.log_probs.shape[1]
         _check_gold(gold, unfolded.log_probs[:, 0])
         if self.assignment == "ordered":
@@ -58,7 +58,7 @@ class LayerwiseCrossEntropy:
 
 def weighted_binary_cross_entropy(
     scores: Float[Tensor, "batch items"],
-    gold: Bool[Tensor, "batch items"],
+    gold: Tensor,
     mask: Bool[Tensor, "batch items"],
     positive_weight: float,
 ) -> Float[Tensor, ""]:
@@ -109,7 +109,7 @@ def _set_losses(
     return -torch.logsumexp(torch.where(remaining, log_probs, lowest_log(log_probs)), dim=2)
 
 
-def _reduced(by_set: Tensor, counted: Tensor, reduction: Reduction) -> Tensor:
+def _reduced(by_set: Tensor, counted: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return by_set
     total = by_set.sum()
