@@ -3,6 +3,8 @@
 import os
 
 os.environ["DGN_CHECK_SHAPES"] = "1"
+# One thread a worker: two workers with two threads each fight over two cores, and both lose.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 from hypothesis import settings
 from jaxtyping import install_import_hook

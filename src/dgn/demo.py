@@ -71,7 +71,7 @@ def run_demo(
 ) -> DemoResult:
     """Make the problem of this seed, train the three networks, score all five selectors.
 
-    on_progress: called with what is being done and the share of it that is done.
+    on_progress: called with what is being done and the share of all that is done.
     """
     problem = make_problem(seed)
     test = problem.test
@@ -86,16 +86,21 @@ def run_demo(
         temperature=Fixed(TEMPERATURE),
         judged_at=KS,
     )
-    for name, network in (("Encoder", encoder), ("DeepEncoder", deep), ("DGN", dgn)):
-        _fit_with_progress(name, network, problem, config, on_progress)
+    networks = {"Encoder": encoder, "DeepEncoder": deep, "DGN": dgn}
+    for number, (name, network) in enumerate(networks.items()):
+        _fit(
+            name,
+            network,
+            problem,
+            config,
+            lambda doing, share, done=number: on_progress(doing, (done + share) / len(networks)),
+        )
     picks = {
         "Top-k": _top_k_picks(test),
         "Greedy": _greedy_picks(test, _best_scale(problem.validation)),
-        "Encoder": _network_picks(encoder, test),
-        "DeepEncoder": _network_picks(deep, test),
-        "DGN": _network_picks(dgn, test),
+        **{name: _network_picks(network, test) for name, network in networks.items()},
     }
-    sizes = {"Encoder": _size(encoder), "DeepEncoder": _size(deep), "DGN": _size(dgn)}
+    sizes = {name: _size(network) for name, network in networks.items()}
     rows = tuple(
         Row(name, sizes.get(name, 0), tuple(scores_at(k, p.indices, test.gold).recall for k in KS))
         for name, p in picks.items()
@@ -115,7 +120,7 @@ def _identity_dgn() -> DifferentiableGreedyNetwork:
     )
 
 
-def _fit_with_progress(
+def _fit(
     name: str,
     network: SelectionNetwork,
     problem: SyntheticProblem,

@@ -50,11 +50,12 @@ def _table(results: list[DemoResult]) -> Table:
         + ("seed" if seeds == 1 else "seeds, mean ± sd"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
-    table.add_column("selector")
-    table.add_column("parameters", justify="right")
+    table.add_column("selector", no_wrap=True)
+    table.add_column("parameters", justify="right", no_wrap=True)
     for k in KS:
-        table.add_column(f"k = {k}", justify="right")
+        table.add_column(f"k = {k}", justify="right", no_wrap=True)
     for same in zip(*(result.rows for result in results), strict=True):
         style = "bold" if same[0].name == "DGN" else None
         cells = [_spread([row.recall[i] for row in same]) for i in range(len(KS))]
@@ -68,9 +69,10 @@ def _count(row: Row) -> str:
 
 def _spread(values: list[float]) -> str:
     mean = f"{statistics.mean(values):.3f}"
-    return (
-        mean if len(values) == 1 else f"{mean} ±{statistics.stdev(values):.3f}".replace("±0", "±")
-    )
+    if len(values) == 1:
+        return mean
+    # Without its leading zero, the table fits a terminal of 80 columns.
+    return f"{mean} ±" + f"{statistics.stdev(values):.3f}".removeprefix("0")
 
 
 def _told(story: Story) -> str:
