@@ -31,12 +31,12 @@ class Certificate:
         return f"at least {math.floor(1000 * self.ratio) / 10:.1f}% of the best possible set"
 
 
-def largest_sum(gains: Float[Array, "batch items"], k: int) -> Float[Array, " batch"]:
-    """The sum of the k largest gains of every set, [batch]."""
+def largest_sum(gains: Float[Array, "*batch items"], k: int) -> Float[Array, "*batch"]:
+    """The sum of the k largest gains along the last axis."""
     xp = namespace(gains)
-    if gains.shape[1] > k:
-        gains = xp.sort(gains, axis=1, descending=True)[:, :k]
-    return xp.sum(gains, axis=1)
+    if gains.shape[-1] > k:
+        gains = xp.sort(gains, axis=-1)[..., -k:]
+    return xp.sum(gains, axis=-1)
 
 
 def fractional_knapsack(

@@ -42,39 +42,42 @@ def _search(
     objective: SetFunction, items: Items, state: State, k: int, stop_share: float
 ) -> Selections:
     xp = namespace(items.features)
-    given = objective.value(state)
-    reached = xp.zeros_like(given)
-    bounds = xp.full_like(given, xp.inf)
-    available, running = items.mask, xp.any(items.mask, axis=1)
-    first_gain = None
+    available = items.mask
+    running = xp.any(available, axis=1)
+    enough = None
     indices: list[Array] = []
     gains: list[Array] = []
-    values: list[Array] = []
+    seen: list[Array] = []
     for _ in range(min(k, items.size)):
-        all_gains = objective.gains(items, state)
-        bounds = xp.minimum(bounds, reached + largest_sum(all_gains, k))
-        pick, gain = best_available(all_gains, available)
-        running = running & xp.any(available, axis=1)
-        if first_gain is None:
-            first_gain = gain
-        else:
-            running = running & (gain >= stop_share * first_gain)
+        seen.append(objective.gains(items, state))
+        pick, gain = best_available(seen[-1], available)
+        enough = stop_share * gain if enough is None else enough
+        # An exhausted set offers −inf, which is never enough.
+        running = running & (gain >= enough)
         picked = one_hot(pick, items.size) & running[:, None]
         available = available & ~picked
         state = objective.add(items, state, xp.astype(picked, items.features.dtype))
-        reached = objective.value(state) - given
-        indices.append(xp.where(running, pick, xp.full_like(pick, -1)))
-        gains.append(xp.where(running, gain, xp.zeros_like(gain)))
-        values.append(reached)
-    bounds = xp.minimum(bounds, reached + largest_sum(objective.gains(items, state), k))
-    stacked = xp.stack(indices, axis=1)
+        indices.append(xp.where(running, pick, -1))
+        gains.append(xp.where(running, gain, 0.0))
+    seen.append(objective.gains(items, state))
+    picks, added = xp.stack(indices, axis=1), xp.stack(gains, axis=1)
+    values = xp.cumulative_sum(added, axis=1)
     return Selections(
-        indices=stacked,
-        gains=xp.stack(gains, axis=1),
-        values=xp.stack(values, axis=1),
-        counts=xp.sum(stacked >= 0, axis=1, dtype=xp.int64),
-        bounds=bounds,
+        indices=picks,
+        gains=added,
+        values=values,
+        counts=xp.sum(picks >= 0, axis=1, dtype=xp.int64),
+        bounds=_least_bound(values, xp.stack(seen, axis=1), k),
     )
+
+
+def _least_bound(
+    values: Float[Array, "batch picks"], gains: Float[Array, "batch prefixes items"], k: int
+) -> Float[Array, " batch"]:
+    """The certificate's bound: the least over all prefixes of the picks, the empty one included."""
+    xp = namespace(values)
+    before = xp.concat([xp.zeros_like(values[:, :1]), values], axis=1)
+    return xp.min(before + largest_sum(gains, k), axis=1)
 
 
 def best_available(
@@ -82,9 +85,8 @@ def best_available(
 ) -> tuple[Int[Array, " batch"], Float[Array, " batch"]]:
     """The index and the score of the best available item of every set, the lowest index first."""
     xp = namespace(scores)
-    scores = xp.where(available, scores, xp.full_like(scores, -xp.inf))
-    pick = xp.argmax(scores, axis=1)
-    return pick, xp.take_along_axis(scores, pick[:, None], axis=1)[:, 0]
+    scores = xp.where(available, scores, -xp.inf)
+    return xp.argmax(scores, axis=1), xp.max(scores, axis=1)
 
 
 def one_hot(indices: Int[Array, " batch"], size: int) -> Bool[Array, "batch size"]:

@@ -1,0 +1,37 @@
+"""What checking the input costs, as a share of the whole batched call."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from benchmarks.measure import print_table, seconds
+from dgn.maximizers import greedy
+from dgn.maximizers.checks import checked_items
+from dgn.objectives import FeatureCoverage, Items
+
+SHAPES = ((256, 30, 254), (256, 11, 254), (1024, 30, 16))
+
+
+def run() -> None:
+    rows: list[tuple[object, ...]] = []
+    for shape in SHAPES:
+        features = np.random.default_rng(0).gamma(0.5, size=shape).astype(np.float32)
+        for library, convert in (("NumPy", np.asarray), ("torch", torch.from_numpy)):
+            objective = FeatureCoverage(convert(np.ones(shape[2], dtype=np.float32)))
+            items = Items(convert(features))
+            whole = seconds(lambda f=objective, i=items: greedy(f, i, 7))
+            checks = seconds(lambda f=objective, i=items: checked_items(f, i))
+            rows.append(
+                (
+                    library,
+                    " × ".join(map(str, shape)),
+                    f"{1e6 * whole / shape[0]:.0f}",
+                    f"{100 * checks / whole:.1f}%",
+                )
+            )
+    print_table(
+        "Checks of the input, greedy with k = 7, float32",
+        ("library", "batch × items × features", "µs a query", "share of the checks"),
+        rows,
+    )
