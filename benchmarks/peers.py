@@ -44,9 +44,7 @@ def run() -> None:
             f"{alone / batched:.0f}×",
         )
     )
-    print(
-        "\napricot compiles its loops with numba at every fit, which is most of its time on small sets."
-    )
+    print("\napricot compiles its loops with numba at every fit: most of its time on small sets.")
     print_table(
         f"dgn and apricot (the faster of its naive and lazy), the same picks, k = {K}, float64",
         ("items", "features", "dgn, ms a set", "apricot, ms a set", "apricot / dgn"),

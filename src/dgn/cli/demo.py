@@ -46,11 +46,11 @@ def _run_with_bar(console: Console, seed: int) -> DemoResult:
 def _table(results: list[DemoResult]) -> Table:
     seeds = len(results)
     table = Table(
-        title=f"Recall of the gold sentences after k picks, 1,000 test claims, {seeds} "
-        + ("seed" if seeds == 1 else "seeds, mean ± sd"),
+        title="Recall after k picks, 1,000 test claims, "
+        + ("1 seed" if seeds == 1 else f"{seeds} seeds, mean ± sd"),
         title_justify="left",
         box=box.SIMPLE_HEAD,
-        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     table.add_column("selector", no_wrap=True)
     table.add_column("parameters", justify="right", no_wrap=True)

@@ -21,8 +21,9 @@ from dgn.maximizers.greedy import greedy
 from dgn.maximizers.selection import Selection
 from dgn.objectives import Items, SetFunction, State
 
-# Rows of a batch are chosen so that its arrays stay in the processor's cache.
-_ELEMENTS_AT_ONCE = 1 << 16
+# Few calls on many rows, but on arrays that stay in the processor's cache.
+_ELEMENTS_AT_ONCE = 1 << 17
+_NODES_AT_ONCE = 512
 
 
 def exact(
@@ -65,12 +66,14 @@ class _Nodes:
     """Partial sets of one size, the most promising last.
 
     state: of each partial set.
+    values: [nodes], f of it.
     chosen: [nodes, size], its items.
     ceilings: [nodes, items], what the gain of an item cannot exceed; −inf where it may not join.
     bounds: [nodes], what no completion can exceed.
     """
 
     state: State
+    values: Array
     chosen: Array
     ceilings: Array
     bounds: Array
@@ -82,6 +85,7 @@ class _Nodes:
         xp = namespace(self.bounds)
         return _Nodes(
             self.state.rows(indices),
+            xp.take(self.values, indices, axis=0),
             xp.take(self.chosen, indices, axis=0),
             xp.take(self.ceilings, indices, axis=0),
             xp.take(self.bounds, indices, axis=0),
@@ -109,13 +113,12 @@ class _Search:
     def run(self) -> tuple[int, ...]:
         """The items of the best set."""
         stack = [self._root_node()]
-        nodes_at_once = max(1, self.rows_at_once // 8)
         while stack and self.k > 1:
             nodes = self._promising(stack.pop())
-            if len(nodes) > nodes_at_once:
+            if len(nodes) > _NODES_AT_ONCE:
                 index = self.xp.arange(len(nodes), device=device_of(nodes.bounds))
-                stack.append(nodes.rows(index[:-nodes_at_once]))
-                nodes = nodes.rows(index[-nodes_at_once:])
+                stack.append(nodes.rows(index[:-_NODES_AT_ONCE]))
+                nodes = nodes.rows(index[-_NODES_AT_ONCE:])
             self._count(len(nodes))
             if nodes.chosen.shape[1] == self.k - 2:
                 self._try_pairs(nodes)
@@ -128,6 +131,7 @@ class _Search:
         gains = self.objective.gains(self.items, self.root)
         return _Nodes(
             state=self.root,
+            values=self.objective.value(self.root),
             chosen=xp.zeros((1, 0), dtype=xp.int64, device=device_of(gains)),
             ceilings=xp.where(self.items.mask, gains, xp.full_like(gains, -xp.inf)),
             bounds=xp.full_like(gains[:, 0], xp.inf),
@@ -152,19 +156,21 @@ class _Search:
 
     def _children(self, nodes: _Nodes) -> _Nodes:
         xp = self.xp
-        order, gains, values = self._sorted_gains(nodes)
+        order, gains = self._sorted_gains(nodes)
         to_go = self.k - nodes.chosen.shape[1]
-        bounds = values[:, None] + _window_sums(gains, to_go)
+        bounds = nodes.values[:, None] + _window_sums(gains, to_go)
         parent, position = xp.nonzero((gains > -xp.inf) & (bounds > self._to_beat))
         bounds = bounds[parent, position]
         promising_last = xp.argsort(bounds, stable=True)
         parent, position = parent[promising_last], position[promising_last]
         order, gains = xp.take(order, parent, axis=0), xp.take(gains, parent, axis=0)
         item = xp.take_along_axis(order, position[:, None], axis=1)
+        gain = xp.take_along_axis(gains, position[:, None], axis=1)[:, 0]
         later = xp.arange(self.items.size, device=device_of(position)) > position[:, None]
         ceilings = xp.where(later, gains, xp.full_like(gains, -xp.inf))
         return _Nodes(
             state=self._joined(nodes.state.rows(parent), item),
+            values=xp.take(nodes.values, parent, axis=0) + gain,
             chosen=xp.concat([xp.take(nodes.chosen, parent, axis=0), item], axis=1),
             ceilings=xp.take_along_axis(ceilings, xp.argsort(order, axis=1), axis=1),
             bounds=bounds[promising_last],
@@ -173,8 +179,8 @@ class _Search:
     def _try_pairs(self, nodes: _Nodes) -> None:
         """Complete each node with its two last items: all pairs that could beat the best."""
         xp = self.xp
-        order, gains, values = self._sorted_gains(nodes)
-        bounds = values[:, None, None] + gains[:, :, None] + gains[:, None, :]
+        order, gains = self._sorted_gains(nodes)
+        bounds = nodes.values[:, None, None] + gains[:, :, None] + gains[:, None, :]
         parent, first, second = xp.nonzero(bounds > self._to_beat)
         (ordered,) = xp.nonzero(first < second)
         parent, ranks = parent[ordered], xp.stack([first[ordered], second[ordered]], axis=1)
@@ -190,15 +196,14 @@ class _Search:
                 chosen = xp.concat([nodes.chosen[int(rows[row])], pairs[row]])
                 self.best_set = tuple(chosen.tolist())
 
-    def _sorted_gains(self, nodes: _Nodes) -> tuple[Array, Array, Array]:
-        """The items by falling gain, [nodes, items], their gains so, and f of each node.
+    def _sorted_gains(self, nodes: _Nodes) -> tuple[Array, Array]:
+        """The items by falling gain, [nodes, items], and their gains in that order.
 
         The gain of an item that cannot be part of a better set is −inf.
         """
         xp = self.xp
-        values = self.objective.value(nodes.state)
         others = largest_sum(nodes.ceilings, self.k - nodes.chosen.shape[1] - 1)
-        bounds = (values + others)[:, None] + nodes.ceilings
+        bounds = (nodes.values + others)[:, None] + nodes.ceilings
         parent, item = xp.nonzero(bounds > self._to_beat)
         gains = xp.full_like(nodes.ceilings, -xp.inf)
         for start in range(0, parent.shape[0], self.rows_at_once):
@@ -208,7 +213,7 @@ class _Search:
             state = self.objective.empty(candidate, nodes.state.rows(rows))
             gains[rows, column] = self.objective.gains(candidate, state)[:, 0]
         order = xp.argsort(gains, axis=1, descending=True, stable=True)
-        return order, xp.take_along_axis(gains, order, axis=1), values
+        return order, xp.take_along_axis(gains, order, axis=1)
 
     def _joined(self, states: State, chosen: Array) -> State:
         """The states after these items, [nodes, joining], joined."""
