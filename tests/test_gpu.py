@@ -64,6 +64,7 @@ def test_layers_and_gradients_agree(kind: str, temperature: float) -> None:
         torch.testing.assert_close(cpu, gpu, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 @pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
 def test_a_training_step_waits_for_nothing(assignment: str) -> None:
     network = DifferentiableGreedyNetwork(
