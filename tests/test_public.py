@@ -120,8 +120,8 @@ def test_errors_are_one_tree() -> None:
 def test_shape_checks_are_on_in_the_tests() -> None:
     from jaxtyping import TypeCheckError
 
-    from dgn.maximizers.certificate import largest_sum
+    from dgn.maximizers.greedy import one_hot
 
     with pytest.raises(TypeCheckError):
-        largest_sum(np.ones(3), 1)
+        one_hot(np.ones((2, 2), dtype=int), 3)
     assert Float[Array, "batch"] is not None
