@@ -3,6 +3,8 @@
     DGNError
     ├── InvalidInput       an argument is not what a function allows (also a ValueError)
     ├── SearchTooLarge     an exact search would not end within its limit
+    ├── BrokenInput        a file does not hold what it should; names file and line
+    ├── StoreError         a page store cannot be built or opened
     └── MissingExtra       an optional dependency is not installed (also an ImportError)
 
 A message says what was found, what is allowed and, where it helps, what to do.
@@ -29,6 +31,21 @@ class InvalidInput(DGNError, ValueError):
 
 class SearchTooLarge(DGNError):
     """An exact search looked at as many sets as it was allowed to, and is not done."""
+
+
+class BrokenInput(DGNError, ValueError):
+    """A file does not hold what it should, at this line (None: the file as a whole)."""
+
+    def __init__(self, file: object, line: int | None, *, found: str, allowed: str) -> None:
+        place = str(file) if line is None else f"{file}, line {line:,}"
+        super().__init__(f"{place}: found {found}; allowed: {allowed}")
+        self.file = str(file)
+        self.line = line
+        self.found = found
+
+
+class StoreError(DGNError):
+    """A page store cannot be built or opened."""
 
 
 class MissingExtra(DGNError, ImportError):

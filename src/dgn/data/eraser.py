@@ -1,0 +1,95 @@
+"""The ERASER layout: a `docs/` folder with a sentence a line, and claims with evidence spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from dgn.data.lines import Line, Problems, decode_line, read_lines
+from dgn.data.records import Claim, Evidence, Page
+from dgn.errors import BrokenInput
+
+
+class _Span(msgspec.Struct):
+    docid: str
+    start_sentence: int
+    end_sentence: int
+    text: str | None = None
+
+
+class _Row(msgspec.Struct):
+    annotation_id: str
+    query: str
+    evidences: list[list[_Span]]
+    classification: str | None = None
+    docids: list[str] | None = None
+
+
+_ROWS = msgspec.json.Decoder(_Row)
+_FORMAT = "ERASER's rows: annotation_id, query, classification, evidences [[docid, …_sentence]]"
+
+
+def read_eraser_claims(path: Path, problems: Problems | None = None) -> Iterator[Claim]:
+    """The claims of one ERASER file (`train.jsonl`, `val.jsonl`, …), one at a time."""
+    problems = problems or Problems()
+    for line in read_lines(path, problems):
+        try:
+            yield _claim_of(line)
+        except BrokenInput as problem:
+            problems.report(problem)
+
+
+def _claim_of(line: Line) -> Claim:
+    row = decode_line(line, _ROWS, _FORMAT)
+    if not row.query.strip():
+        raise line.problem("an empty query", "some text")
+    groups = tuple(
+        tuple(piece for span in group for piece in _pieces_of(line, span))
+        for group in row.evidences
+    )
+    return Claim(
+        id=row.annotation_id,
+        text=row.query,
+        label=row.classification,
+        groups=tuple(group for group in groups if group),
+        pages=tuple(row.docids) if row.docids else None,
+    )
+
+
+def _pieces_of(line: Line, span: _Span) -> list[Evidence]:
+    if not 0 <= span.start_sentence < span.end_sentence:
+        raise line.problem(
+            f"a span from {span.start_sentence} to {span.end_sentence}",
+            "0 ≤ start_sentence < end_sentence",
+        )
+    sentences = range(span.start_sentence, span.end_sentence)
+    return [Evidence(span.docid, sentence) for sentence in sentences]
+
+
+@dataclass(frozen=True)
+class EraserDocs:
+    """The `docs/` folder: one file a page, one sentence a line."""
+
+    folder: Path
+
+    def get(self, title: str) -> Page | None:
+        """The page of this title, or None."""
+        return _read_document(self.folder, title)
+
+
+@lru_cache(maxsize=4096)
+def _read_document(folder: Path, title: str) -> Page | None:
+    path = folder / title
+    # A title comes from a file: it must not lead out of the folder.
+    if path.parent != folder or not path.is_file():
+        return None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise BrokenInput(path, line, found="bytes that are no UTF-8", allowed="UTF-8") from error
+    return Page(title, tuple(text.removesuffix("\n").split("\n")) if text else ())

@@ -1,0 +1,126 @@
+"""FEVER's own files: its claims, and the Wikipedia pages that come with them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from dgn.data.lines import Line, Problems, decode_line, read_lines
+from dgn.data.records import Claim, Evidence, Label, Page
+from dgn.errors import BrokenInput
+
+_Piece: TypeAlias = tuple[int | None, int | None, str | None, int | None]
+
+
+class _ClaimRow(msgspec.Struct):
+    id: int
+    claim: str
+    label: Label | None = None
+    verifiable: str | None = None
+    evidence: list[list[_Piece]] = []
+
+
+class _PageRow(msgspec.Struct):
+    id: str
+    lines: str
+
+
+_CLAIMS = msgspec.json.Decoder(_ClaimRow)
+_PAGES = msgspec.json.Decoder(_PageRow)
+_CLAIM_FORMAT = (
+    "FEVER's claims: id, label, claim, evidence [[[annotation, evidence, page, sentence]]]"
+)
+_PAGE_FORMAT = "FEVER's wiki-pages: id, lines"
+
+
+def normal_title(title: str) -> str:
+    """A title as we compare it: FEVER writes accents composed here and decomposed there."""
+    return unicodedata.normalize("NFC", title)
+
+
+def read_fever_claims(
+    path: Path, problems: Problems | None = None, *, skip_not_enough_info: bool = False
+) -> Iterator[Claim]:
+    """The claims of an official FEVER file (`train.jsonl`, `paper_dev.jsonl`, …), one at a time."""
+    problems = problems or Problems()
+    for line in read_lines(path, problems):
+        try:
+            claim = _claim_of(line)
+        except BrokenInput as problem:
+            problems.report(problem)
+            continue
+        if not (skip_not_enough_info and claim.label == "NOT ENOUGH INFO"):
+            yield claim
+
+
+def _claim_of(line: Line) -> Claim:
+    row = decode_line(line, _CLAIMS, _CLAIM_FORMAT)
+    if not row.claim.strip():
+        raise line.problem("an empty claim", "some text")
+    groups = tuple(
+        tuple(piece for piece in (_piece_of(line, piece) for piece in group) if piece)
+        for group in row.evidence
+    )
+    groups = tuple(group for group in groups if group)
+    if row.label in {"SUPPORTS", "REFUTES"} and not groups:
+        raise line.problem(f"{row.label} without evidence", "at least one group of evidence")
+    if row.label == "NOT ENOUGH INFO" and groups:
+        raise line.problem("NOT ENOUGH INFO with evidence", "no evidence for such a claim")
+    return Claim(id=str(row.id), text=row.claim, label=row.label, groups=groups)
+
+
+def _piece_of(line: Line, piece: _Piece) -> Evidence | None:
+    _, _, page, sentence = piece
+    if page is None and sentence is None:
+        return None
+    if not page or sentence is None or sentence < 0:
+        raise line.problem(
+            f"evidence with page {page!r} and sentence {sentence!r}",
+            "a page with a sentence of at least 0, or null for both",
+        )
+    return Evidence(normal_title(page), sentence)
+
+
+def wiki_files(folder: Path) -> list[Path]:
+    """The files of a `wiki-pages` folder, in their order."""
+    endings = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".zip")
+    files = sorted(path for path in folder.glob("*") if path.name.endswith(endings))
+    if not files:
+        raise BrokenInput(folder, None, found="no wiki-pages file", allowed="wiki-*.jsonl files")
+    return files
+
+
+def read_wiki_pages(path: Path, problems: Problems | None = None) -> Iterator[Page]:
+    """The pages of one file of `wiki-pages`. FEVER's own empty first row is no page."""
+    problems = problems or Problems()
+    for line in read_lines(path, problems):
+        try:
+            row = decode_line(line, _PAGES, _PAGE_FORMAT)
+            if row.id:
+                yield Page(normal_title(row.id), _sentences_of(line, row.lines))
+            elif row.lines:
+                raise line.problem("sentences of a page without an id", _PAGE_FORMAT)
+        except BrokenInput as problem:
+            problems.report(problem)
+
+
+def _sentences_of(line: Line, lines: str) -> tuple[str, ...]:
+    """The sentences by their ids; a line is the id, the text and links, with tabs between."""
+    sentences: list[str] = []
+    for part in lines.split("\n"):
+        number, _, rest = part.partition("\t")
+        if number == str(len(sentences)):
+            sentences.append(rest.partition("\t")[0])
+        elif part and sentences and not number.isdecimal():
+            # A line break inside a sentence: the rest belongs to the sentence before.
+            sentences[-1] = f"{sentences[-1]} {part.partition(chr(9))[0]}".strip()
+        elif part:
+            raise line.problem(
+                f"sentence {number!r} where {len(sentences)} should stand",
+                "sentences numbered from 0 in order",
+            )
+    return tuple(sentences)

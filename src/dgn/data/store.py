@@ -1,0 +1,218 @@
+"""The page store: FEVER's five million pages in one SQLite file, found by title.
+
+The store is built beside its final name, a file of `wiki-pages` at a time, each in one transaction.
+A build that was killed goes on where it stopped: what was committed stays, what was not is as if it
+had never been. Only a complete store gets its final name. It is opened read-only, by as many
+processes as like.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgn.data.fever import normal_title, read_wiki_pages, wiki_files
+from dgn.data.lines import Problems
+from dgn.data.records import Page
+from dgn.errors import BrokenInput, StoreError
+
+VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value);
+CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, size INTEGER, pages INTEGER);
+CREATE TABLE IF NOT EXISTS pages (title TEXT NOT NULL, sentences TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """How far a build is: files and bytes of the source, and pages so far."""
+
+    files_done: int
+    files: int
+    bytes_done: int
+    bytes: int
+    pages: int
+
+
+class PageStore:
+    """A finished store, read-only."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            hint = "; its build was not finished: run it again" if _partial(path).exists() else ""
+            raise StoreError(f"{path}: found no page store{hint}; build it with: dgn data build")
+        self._connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
+        )
+        try:
+            meta = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: found no page store ({error})") from error
+        if meta.get("version") != VERSION or not meta.get("complete"):
+            raise StoreError(
+                f"{path}: found a store of version {meta.get('version')}; allowed: a complete one "
+                f"of version {VERSION}; build it again with: dgn data build"
+            )
+        self._pages = int(meta["pages"])
+
+    def get(self, title: str) -> Page | None:
+        """The page of this title, or None."""
+        title = normal_title(title)
+        query = "SELECT sentences FROM pages WHERE title = ?"
+        row = self._connection.execute(query, (title,)).fetchone()
+        return None if row is None else Page(title, _unpacked(row[0]))
+
+    def __len__(self) -> int:
+        return self._pages
+
+    def __iter__(self) -> Iterator[Page]:
+        for title, sentences in self._connection.execute("SELECT title, sentences FROM pages"):
+            yield Page(title, _unpacked(sentences))
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._connection.close()
+
+    def __enter__(self) -> PageStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def build_store(
+    wiki_pages: Path,
+    path: Path,
+    problems: Problems | None = None,
+    on_progress: Callable[[BuildProgress], None] = lambda _: None,
+) -> int:
+    """Build the store of a `wiki-pages` folder, or go on building it; the number of its pages."""
+    problems = problems or Problems()
+    if path.exists():
+        raise StoreError(f"{path}: found a file there already; remove it or name another store")
+    files = wiki_files(wiki_pages)
+    try:
+        with closing(_open_partial(path)) as connection:
+            _ingest(connection, files, problems, on_progress)
+            pages = _finish(connection, problems)
+        _fsync(_partial(path))
+        os.replace(_partial(path), path)
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{_partial(path)}: {error}; what was read so far is kept: mend that and run the build "
+            "again to go on"
+        ) from error
+    return pages
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(path.name + ".partial")
+
+
+def _open_partial(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(_partial(path), isolation_level=None, timeout=1)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.executescript(_SCHEMA)
+    connection.execute("INSERT OR IGNORE INTO meta VALUES ('version', ?)", (VERSION,))
+    return connection
+
+
+def _ingest(
+    connection: sqlite3.Connection,
+    files: list[Path],
+    problems: Problems,
+    on_progress: Callable[[BuildProgress], None],
+) -> None:
+    done = {
+        name: (size, pages)
+        for name, size, pages in connection.execute("SELECT name, size, pages FROM files")
+    }
+    total = sum(file.stat().st_size for file in files)
+    bytes_done = pages_done = 0
+    for number, file in enumerate(files):
+        size = file.stat().st_size
+        if file.name in done:
+            if done[file.name][0] != size:
+                raise StoreError(
+                    f"{file}: found {size:,} bytes, but {done[file.name][0]:,} when it was read; "
+                    "remove the .partial file to begin anew"
+                )
+            pages_done += done[file.name][1]
+        else:
+            base = BuildProgress(number, len(files), bytes_done, total, pages_done)
+            pages_done += _ingest_file(connection, file, size, problems, on_progress, base)
+        bytes_done += size
+        on_progress(BuildProgress(number + 1, len(files), bytes_done, total, pages_done))
+
+
+def _ingest_file(
+    connection: sqlite3.Connection,
+    file: Path,
+    size: int,
+    problems: Problems,
+    on_progress: Callable[[BuildProgress], None],
+    base: BuildProgress,
+) -> int:
+    count = 0
+
+    def rows() -> Iterator[tuple[str, str]]:
+        nonlocal count
+        for page in read_wiki_pages(file, problems):
+            count += 1
+            if count % 5000 == 0:
+                on_progress(
+                    BuildProgress(
+                        base.files_done, base.files, base.bytes_done, base.bytes, base.pages + count
+                    )
+                )
+            yield page.title, "\n".join(page.sentences)
+
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany("INSERT INTO pages VALUES (?, ?)", rows())
+        connection.execute("INSERT INTO files VALUES (?, ?, ?)", (file.name, size, count))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    return count
+
+
+def _finish(connection: sqlite3.Connection, problems: Problems) -> int:
+    """Index the titles (last: sorting once is far cheaper than inserting in order) and close."""
+    connection.execute("CREATE INDEX IF NOT EXISTS by_title ON pages (title)")
+    twice = connection.execute(
+        "SELECT title, min(rowid) FROM pages GROUP BY title HAVING count(*) > 1"
+    ).fetchall()
+    for title, first in twice:
+        problems.report(
+            BrokenInput(
+                "wiki-pages", None, found=f"the page {title!r} twice", allowed="one page a title"
+            )
+        )
+        connection.execute("DELETE FROM pages WHERE title = ? AND rowid > ?", (title, first))
+    (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('pages', ?)", (pages,))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('complete', 1)")
+    # Readers open the file alone, without a log beside it.
+    connection.execute("PRAGMA journal_mode = DELETE")
+    return pages
+
+
+def _unpacked(sentences: str) -> tuple[str, ...]:
+    return tuple(sentences.split("\n")) if sentences else ()
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
