@@ -13,7 +13,10 @@ PAGES_A_FILE = 50_000
 def write_wiki_pages(folder: Path, pages: int, seed: int = 0) -> None:
     """Files `wiki-001.jsonl`, …, with the empty first row, blank sentences and links of FEVER's."""
     random = np.random.default_rng(seed)
-    words = ["".join(chr(97 + c) for c in random.integers(0, 26, n)) for n in random.integers(2, 11, 30_000)]
+    words = [
+        "".join(chr(97 + c) for c in random.integers(0, 26, n))
+        for n in random.integers(2, 11, 30_000)
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     for number, start in enumerate(range(0, pages, PAGES_A_FILE), start=1):
         with (folder / f"wiki-{number:03}.jsonl").open("wb") as stream:

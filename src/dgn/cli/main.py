@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 import dgn
+from dgn.cli import data
 from dgn.errors import DGNError
 
 
@@ -18,6 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DGNError as error:
         print(f"dgn: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever reads our output (`head`) has seen enough; Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("dgn: stopped", file=sys.stderr)
         return 130
@@ -36,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds", type=_positive, default=1, metavar="N", help="average over N seeds (default 1)"
     )
     demo.set_defaults(run=_run_demo)
+    data.add_parser(commands)
     return parser
 
 

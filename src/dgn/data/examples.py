@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -13,6 +13,7 @@ from dgn.data.records import Candidate, Claim, Example, Page
 from dgn.errors import BrokenInput
 
 
+@runtime_checkable
 class PageSource(Protocol):
     """Anything that finds a page by its title: a PageStore, an ERASER folder, a dictionary."""
 

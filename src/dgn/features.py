@@ -1,0 +1,275 @@
+"""From examples and vectors to the features of a data set, on disk and ready for batches.
+
+The folder knows what it was made from. Asked again for the same, nothing is done; when an input
+changed, it is made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.data.batches import write_meta
+from dgn.data.lines import Problems
+from dgn.data.records import Example
+from dgn.errors import BrokenInput, InvalidInput
+from dgn.text.vectors import PooledVectors, open_vectors
+
+VERSION = 1
+_TEXTS_AT_ONCE = 8192
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """vectors: what `open_vectors` takes. unit: scale every pooled vector to length 1."""
+
+    vectors: str = "wordllama"
+    unit: bool = False
+
+
+@dataclass(frozen=True)
+class FeatureReport:
+    """What a build did. made: False where the folder was up to date already."""
+
+    made: bool
+    claims: int
+    sentences: int
+    changed: tuple[str, ...] = ()
+
+
+def build_features(
+    examples: Callable[[Problems], Iterable[Example]],
+    folder: Path,
+    options: FeatureOptions,
+    inputs: dict[str, str],
+    problems: Problems | None = None,
+    *,
+    workers: int = 2,
+    on_progress: Callable[[int, int], None] = lambda _claims, _sentences: None,
+) -> FeatureReport:
+    """Embed every claim and every sentence once, and write the features.
+
+    examples: makes the examples; called only if there is something to do.
+    inputs: a fingerprint for each input that the examples come from, by name.
+    """
+    problems = problems or Problems()
+    vectors = open_vectors(options.vectors)
+    key: dict[str, Any] = {
+        "version": VERSION,
+        "vectors": vectors.fingerprint,
+        "unit": options.unit,
+        **inputs,
+    }
+    before = _meta_of(folder)
+    if before is not None and before["key"] == key:
+        return FeatureReport(False, before["claims"], before["sentences"])
+    changed = tuple(name for name in key if before and before["key"].get(name) != key[name])
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    with _Writer(partial, vectors, options, workers) as writer:
+        for example in examples(problems):
+            if not example.candidates:
+                problems.report(
+                    BrokenInput(
+                        f"claim {example.claim.id}",
+                        None,
+                        found="pages without a sentence",
+                        allowed="at least one candidate",
+                    )
+                )
+                continue
+            writer.add(example)
+            if writer.claim_count % 500 == 0:
+                on_progress(writer.claim_count, writer.sentence_count)
+    if not writer.claim_count:
+        raise InvalidInput("examples", found="none", allowed="at least one claim with candidates")
+    write_meta(
+        partial, {"key": key, "claims": writer.claim_count, "sentences": writer.sentence_count}
+    )
+    if folder.exists():
+        shutil.rmtree(folder)
+    partial.rename(folder)
+    on_progress(writer.claim_count, writer.sentence_count)
+    return FeatureReport(True, writer.claim_count, writer.sentence_count, changed)
+
+
+def _meta_of(folder: Path) -> dict[str, Any] | None:
+    try:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        return {"key": dict(meta["key"]), **{n: int(meta[n]) for n in ("claims", "sentences")}}
+    except (OSError, ValueError, KeyError, TypeError):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InvalidInput(
+                "folder",
+                found=f"other files in {folder}",
+                allowed="a new folder, or one of features",
+            ) from None
+        return None
+
+
+class _Writer:
+    """Collects examples, and writes their features as they come."""
+
+    def __init__(
+        self, folder: Path, vectors: PooledVectors, options: FeatureOptions, workers: int
+    ) -> None:
+        self._folder = folder
+        self._first_row: dict[int, int] = {}
+        self._offsets = [0]
+        self._candidates: list[NDArray[np.int32]] = []
+        self._gold: list[NDArray[np.bool_]] = []
+        pool = _EmbeddingPool(options, vectors, workers)
+        self._pool = pool
+        self._claims = _VectorFile(folder / "claims.npy", vectors.dimension, pool)
+        self._sentences = _VectorFile(folder / "sentences.npy", vectors.dimension, pool)
+
+    @property
+    def claim_count(self) -> int:
+        return len(self._offsets) - 1
+
+    @property
+    def sentence_count(self) -> int:
+        return self._sentences.count
+
+    def add(self, example: Example) -> None:
+        self._claims.add([example.claim.text])
+        rows = np.concatenate([self._rows_of(*page) for page in _by_page(example)])
+        self._candidates.append(rows.astype(np.int32))
+        self._gold.append(np.array(example.gold, dtype=bool))
+        self._offsets.append(self._offsets[-1] + len(rows))
+
+    def _rows_of(self, title: str, texts: tuple[str, ...]) -> NDArray[np.int64]:
+        page = hash((title, texts))
+        if page not in self._first_row:
+            self._first_row[page] = self._sentences.count
+            self._sentences.add(texts)
+        first = self._first_row[page]
+        return np.arange(first, first + len(texts))
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        try:
+            if failed is None and self.claim_count:
+                self._claims.finish()
+                self._sentences.finish()
+                np.save(self._folder / "offsets.npy", np.array(self._offsets, dtype=np.int64))
+                np.save(self._folder / "candidates.npy", np.concatenate(self._candidates))
+                np.save(self._folder / "gold.npy", np.concatenate(self._gold))
+        finally:
+            self._pool.close()
+
+
+def _by_page(example: Example) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The candidates' texts, page by page."""
+    pages: dict[str, list[str]] = {}
+    for candidate in example.candidates:
+        pages.setdefault(candidate.page, []).append(candidate.text)
+    return ((title, tuple(texts)) for title, texts in pages.items())
+
+
+class _VectorFile:
+    """Appends the vectors of texts to an .npy file whose length is known only in the end."""
+
+    def __init__(self, path: Path, dimension: int, pool: _EmbeddingPool) -> None:
+        self._path, self._dimension, self._pool = path, dimension, pool
+        self._waiting: list[str] = []
+        self._running: deque[Future[NDArray[np.float16]]] = deque()
+        self._stream = path.open("wb")
+        self._write_header(0)
+        self.count = 0
+
+    def add(self, texts: Iterable[str]) -> None:
+        before = len(self._waiting)
+        self._waiting.extend(texts)
+        self.count += len(self._waiting) - before
+        if len(self._waiting) >= _TEXTS_AT_ONCE:
+            self._send()
+
+    def finish(self) -> None:
+        self._send()
+        while self._running:
+            self._write_next()
+        self._stream.seek(0)
+        self._write_header(self.count)
+        self._stream.close()
+
+    def _send(self) -> None:
+        self._running.append(self._pool.embed(self._waiting))
+        self._waiting = []
+        while len(self._running) > 2 * self._pool.workers:
+            self._write_next()
+
+    def _write_next(self) -> None:
+        self._stream.write(self._running.popleft().result().tobytes())
+
+    def _write_header(self, rows: int) -> None:
+        # The format pads its header, so that a longer number still fits in the same place.
+        header = {"descr": "<f2", "fortran_order": False, "shape": (rows, self._dimension)}
+        np.lib.format.write_array_header_1_0(self._stream, header)
+
+
+class _EmbeddingPool:
+    """Embeds texts in other processes; each opens the vectors for itself."""
+
+    def __init__(self, options: FeatureOptions, vectors: PooledVectors, workers: int) -> None:
+        self.workers = workers
+        self._options, self._vectors = options, vectors
+        self._executor = (
+            ProcessPoolExecutor(
+                workers,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_open_in_worker,
+                initargs=(options,),
+            )
+            if workers > 1
+            else None
+        )
+
+    def embed(self, texts: list[str]) -> Future[NDArray[np.float16]]:
+        if self._executor is not None:
+            return self._executor.submit(_embed_in_worker, texts)
+        future: Future[NDArray[np.float16]] = Future()
+        future.set_result(_embed(self._vectors, self._options, texts))
+        return future
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+
+_worker: tuple[PooledVectors, FeatureOptions] | None = None
+
+
+def _open_in_worker(options: FeatureOptions) -> None:
+    global _worker
+    _worker = (open_vectors(options.vectors), options)
+
+
+def _embed_in_worker(texts: list[str]) -> NDArray[np.float16]:
+    if _worker is None:
+        raise RuntimeError("the worker was not opened")
+    return _embed(*_worker, texts)
+
+
+def _embed(
+    vectors: PooledVectors, options: FeatureOptions, texts: list[str]
+) -> NDArray[np.float16]:
+    pooled: NDArray[Any] = vectors.pooled(texts)
+    if options.unit:
+        from dgn.text.matching import unit_rows
+
+        pooled = unit_rows(pooled)
+    return pooled.astype(np.float16)

@@ -1,0 +1,17 @@
+"""What do the words mean? Tokens, sentences, word vectors, IDF. Needs `dgn[text]`."""
+
+from dgn.text.idf import Idf
+from dgn.text.sentences import SentenceSpan, split_sentences
+from dgn.text.tokens import clean_brackets, split_words
+from dgn.text.vectors import PooledVectors, TokenVectors, open_vectors
+
+__all__ = [
+    "Idf",
+    "PooledVectors",
+    "SentenceSpan",
+    "TokenVectors",
+    "clean_brackets",
+    "open_vectors",
+    "split_sentences",
+    "split_words",
+]

@@ -1,0 +1,38 @@
+"""Pooled vectors of any sentence-transformers model, by name or by folder."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from dgn.arrays import Array, Float
+from dgn.errors import InvalidInput, require_extra
+from dgn.text.tokens import clean_brackets
+from dgn.text.vectors import PooledVectors
+
+
+@final
+class SentenceEncoder(PooledVectors):
+    """A transformer reads the whole text; there are no token vectors."""
+
+    def __init__(self, model: str) -> None:
+        require_extra("sentence encoders", package="sentence_transformers", extra="sentences")
+        package: Any = importlib.import_module("sentence_transformers")
+        try:
+            self._model: Any = package.SentenceTransformer(model)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                "model",
+                found=f"{model!r}, which does not load ({error})",
+                allowed="a sentence-transformers model or its folder",
+            ) from error
+        self.dimension = int(self._model.get_sentence_embedding_dimension())
+        self.fingerprint = f"sentence-transformers:{model}"
+
+    def pooled(self, texts: Sequence[str]) -> Float[Array, "texts dimension"]:
+        cleaned = [clean_brackets(text) for text in texts]
+        vectors = self._model.encode(cleaned, convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(cleaned), self.dimension)

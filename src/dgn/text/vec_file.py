@@ -1,0 +1,207 @@
+"""Word vectors in word2vec's text format: `.vec` and `.vec.gz`.
+
+The text is read once and kept as a memory-mapped cache: opening costs milliseconds, and memory
+grows with the words that are used, not with the file. The cache is trusted only if it is of this
+version, was made from this very file, and is whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.errors import BrokenInput
+from dgn.fingerprint import fingerprint_of
+from dgn.text.vectors import TokenVectors
+from dgn.text.word_rows import WordRows
+
+VERSION = 1
+_FILES = ("vectors.npy", "hashes.npy", "rows.npy", "offsets.npy", "words.bin")
+_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+@final
+class VecFile(TokenVectors):
+    """Whole words; a word that is not there is looked for in lower case, then left out."""
+
+    def __init__(
+        self,
+        path: Path,
+        cache: Path | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> None:
+        if not path.is_file():
+            raise BrokenInput(path, None, found="no such file", allowed="a .vec or .vec.gz file")
+        self.fingerprint = f"vec:{fingerprint_of(path)}"
+        folder = (cache or _default_cache()) / f"vec-{self.fingerprint.partition(':')[2]}"
+        if not _is_whole(folder, self.fingerprint):
+            _convert(path, folder, self.fingerprint, on_progress)
+        self._table: NDArray[np.float32] = np.load(folder / "vectors.npy", mmap_mode="r")
+        self._hashes: NDArray[np.uint64] = np.load(folder / "hashes.npy", mmap_mode="r")
+        self._rows: NDArray[np.int64] = np.load(folder / "rows.npy", mmap_mode="r")
+        self._offsets: NDArray[np.int64] = np.load(folder / "offsets.npy", mmap_mode="r")
+        self._words = np.memmap(folder / "words.bin", dtype=np.uint8, mode="r")
+        self._word_rows = WordRows(self.row_of)
+        self.dimension = int(self._table.shape[1])
+
+    @property
+    def table(self) -> NDArray[Any]:
+        return self._table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        return self._word_rows.rows(texts)
+
+    def tokens(self, text: str) -> list[tuple[str, int]]:
+        return self._word_rows.tokens(text)
+
+    def row_of(self, word: str) -> int:
+        """The row of a word, else of the word in lower case, else −1."""
+        row = self._find(word)
+        return self._find(word.lower()) if row < 0 and not word.islower() else row
+
+    def _find(self, word: str) -> int:
+        written = word.encode()
+        wanted = np.uint64(_hash(written))
+        place = int(np.searchsorted(self._hashes, wanted))
+        # Words of one hash lie side by side; there is rarely more than one.
+        while place < len(self._hashes) and self._hashes[place] == wanted:
+            row = int(self._rows[place])
+            if self._words[self._offsets[row] : self._offsets[row + 1]].tobytes() == written:
+                return row
+            place += 1
+        return -1
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
+
+
+def _default_cache() -> Path:
+    base = os.environ.get("DGN_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    return Path(base or Path.home() / ".cache") / "dgn"
+
+
+def _is_whole(folder: Path, fingerprint: str) -> bool:
+    try:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return meta == _meta_of(folder, fingerprint)
+
+
+def _meta_of(folder: Path, fingerprint: str) -> dict[str, object]:
+    """What a whole cache looks like: its version, its source, and each file's fingerprint."""
+    files = {name: fingerprint_of(folder / name) for name in _FILES if (folder / name).is_file()}
+    return {"version": VERSION, "source": fingerprint, "files": files}
+
+
+def _convert(
+    path: Path, folder: Path, fingerprint: str, on_progress: Callable[[int, int], None]
+) -> None:
+    """Write the cache beside its place, then move it there: nobody sees half of it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
+    try:
+        words = _write_vectors(path, making / "vectors.npy", on_progress)
+        _write_index(words, making)
+        meta = json.dumps(_meta_of(making, fingerprint))
+        (making / "meta.json").write_text(meta, encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            making.rename(folder)
+        except OSError:
+            # Another process was faster; its cache is as good if it is whole.
+            if not _is_whole(folder, fingerprint):
+                raise
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def _write_vectors(
+    path: Path, target: Path, on_progress: Callable[[int, int], None]
+) -> list[bytes]:
+    lines = _lines_of(path)
+    count, dimension = _header_of(path, next(lines, b""))
+    table = np.lib.format.open_memmap(target, mode="w+", dtype=np.float32, shape=(count, dimension))
+    words: list[bytes] = []
+    for number, line in enumerate(lines, start=2):
+        word, _, numbers = line.rstrip(b" \r\n").partition(b" ")
+        try:
+            vector = np.array(numbers.split(b" "), dtype=np.float32)
+        except ValueError:
+            vector = np.empty(0, dtype=np.float32)
+        if vector.shape != (dimension,) or not np.isfinite(vector).all():
+            raise BrokenInput(
+                path,
+                number,
+                found=f"{word.decode(errors='replace')!r} with {len(vector)} numbers",
+                allowed=f"a word and {dimension} finite numbers",
+            )
+        if len(words) == count:
+            raise BrokenInput(
+                path, number, found="more words", allowed=f"{count:,}, as line 1 says"
+            )
+        table[len(words)] = vector
+        words.append(word)
+        if number % 10_000 == 0:
+            on_progress(len(words), count)
+    if len(words) != count:
+        raise BrokenInput(
+            path, len(words) + 2, found="the end", allowed=f"{count:,} words, as line 1 says"
+        )
+    table.flush()
+    return words
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    opening: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
+    number = 0
+    try:
+        with opening(path, "rb") as stream:
+            for line in stream:
+                number += 1
+                yield line
+    except _DAMAGED as error:
+        raise BrokenInput(
+            path,
+            number + 1,
+            found=f"a damaged or truncated archive ({error})",
+            allowed="a whole file; fetch it again",
+        ) from error
+
+
+def _header_of(path: Path, line: bytes) -> tuple[int, int]:
+    fields = line.split()
+    if len(fields) != 2 or not all(field.isdigit() and int(field) > 0 for field in fields):
+        raise BrokenInput(
+            path,
+            1,
+            found=repr(line[:40].decode(errors="replace")),
+            allowed="the number of words and the dimension",
+        )
+    return int(fields[0]), int(fields[1])
+
+
+def _write_index(words: list[bytes], folder: Path) -> None:
+    hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
+    # A stable sort leaves the first of two equal words first, where searchsorted finds it.
+    order = np.argsort(hashes, kind="stable")
+    lengths = np.array([len(word) for word in words], dtype=np.int64)
+    np.save(folder / "hashes.npy", hashes[order])
+    np.save(folder / "rows.npy", order)
+    np.save(folder / "offsets.npy", np.concatenate([[0], np.cumsum(lengths)]))
+    (folder / "words.bin").write_bytes(b"".join(words))

@@ -1,0 +1,60 @@
+"""The default vectors: wordllama's 256-dimensional token table, from inside its wheel.
+
+We read the table and the tokenizer ourselves: importing wordllama would take longer than all of
+dgn, and only its pooled vectors would be within reach.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.errors import MissingExtra
+from dgn.fingerprint import fingerprint_of
+from dgn.text.tokens import clean_brackets
+from dgn.text.vectors import TokenVectors
+
+_WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
+_TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
+
+
+@final
+class WordLlamaVectors(TokenVectors):
+    """Sub-word tokens: no word is unknown."""
+
+    def __init__(self) -> None:
+        folder = _package_folder()
+        import safetensors.numpy
+        from tokenizers import Tokenizer
+
+        weights: Any = safetensors.numpy.load_file(folder / _WEIGHTS)
+        self._table: NDArray[Any] = weights["embedding.weight"].astype(np.float32)
+        self._tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.dimension = self._table.shape[1]
+        self.fingerprint = f"wordllama:{fingerprint_of(folder / _WEIGHTS)}"
+
+    @property
+    def table(self) -> NDArray[Any]:
+        return self._table
+
+    def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        cleaned = [clean_brackets(text) for text in texts]
+        return [e.ids for e in self._tokenizer.encode_batch_fast(cleaned, add_special_tokens=False)]
+
+    def tokens(self, text: str) -> list[tuple[str, int]]:
+        encoded = self._tokenizer.encode(clean_brackets(text), add_special_tokens=False)
+        return list(zip(encoded.tokens, encoded.ids, strict=True))
+
+
+def _package_folder() -> Path:
+    found = importlib.util.find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra("the default vectors", package="wordllama", extra="text")
+    return Path(found.submodule_search_locations[0])
