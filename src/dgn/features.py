@@ -78,6 +78,7 @@ def build_features(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     with _Writer(partial, vectors, options, workers) as writer:
+        on_progress(0, 0)
         for example in examples(problems):
             if not example.candidates:
                 problems.report(
@@ -170,6 +171,8 @@ class _Writer:
                 np.save(self._folder / "gold.npy", np.concatenate(self._gold))
         finally:
             self._pool.close()
+            self._claims.close()
+            self._sentences.close()
 
 
 def _by_page(example: Example) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -204,6 +207,8 @@ class _VectorFile:
             self._write_next()
         self._stream.seek(0)
         self._write_header(self.count)
+
+    def close(self) -> None:
         self._stream.close()
 
     def _send(self) -> None:

@@ -64,7 +64,8 @@ class TokenVectors(PooledVectors):
 
     @final
     def pooled(self, texts: Sequence[str]) -> Float[Array, "texts dimension"]:
-        return mean_rows(self.table, self.token_rows(texts))
+        rows = self.token_rows(texts)  # first: a table may grow by the words that it meets
+        return mean_rows(self.table, rows)
 
 
 def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> Vectors:
