@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.measure import machine
 
-ALL = ("checks", "exact_search", "large_sets", "peers")
+ALL = ("checks", "exact_search", "large_sets", "peers", "ingest", "embedding")
 
 
 def main(names: list[str]) -> None:

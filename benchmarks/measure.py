@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import platform
+import resource
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +25,36 @@ def seconds(work: Callable[[], object], *, repeats: int = 7) -> float:
         work()
         times.append(time.perf_counter() - started)
     return statistics.median(times)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds, and the most memory that a process and its workers held, in megabytes."""
+
+    seconds: float
+    megabytes: float
+
+
+def cost_of(work: Callable[..., object], *arguments: object, workers: int = 0) -> Cost:
+    """Run a function in a process of its own, which starts with an empty memory."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_measured, args=(queue, work, arguments, workers))
+    process.start()
+    cost = queue.get()
+    process.join()
+    return cost
+
+
+def _measured(
+    queue: Any, work: Callable[..., object], arguments: tuple[object, ...], workers: int
+) -> None:
+    started = time.perf_counter()
+    work(*arguments)
+    took = time.perf_counter() - started
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    largest_worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+    queue.put(Cost(took, own + workers * largest_worker))
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:

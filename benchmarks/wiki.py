@@ -13,16 +13,23 @@ PAGES_A_FILE = 50_000
 def write_wiki_pages(folder: Path, pages: int, seed: int = 0) -> None:
     """Files `wiki-001.jsonl`, …, with the empty first row, blank sentences and links of FEVER's."""
     random = np.random.default_rng(seed)
-    words = [
-        "".join(chr(97 + c) for c in random.integers(0, 26, n))
-        for n in random.integers(2, 11, 30_000)
-    ]
+    words = make_words()
     folder.mkdir(parents=True, exist_ok=True)
     for number, start in enumerate(range(0, pages, PAGES_A_FILE), start=1):
         with (folder / f"wiki-{number:03}.jsonl").open("wb") as stream:
             stream.write(msgspec.json.encode({"id": "", "text": "", "lines": ""}) + b"\n")
             for page in range(start, min(start + PAGES_A_FILE, pages)):
                 stream.write(msgspec.json.encode(_page(random, words, page)) + b"\n")
+
+
+def make_words(count: int = 60_000) -> list[str]:
+    """That many different words that mean nothing, the same ones every time."""
+    random = np.random.default_rng(0)
+    words: dict[str, None] = {}
+    while len(words) < count:
+        letters = random.integers(97, 123, random.integers(3, 11))
+        words["".join(map(chr, letters))] = None
+    return list(words)
 
 
 def title_of(page: int) -> str:

@@ -130,7 +130,7 @@ class _Writer:
         self._offsets = [0]
         self._candidates: list[NDArray[np.int32]] = []
         self._gold: list[NDArray[np.bool_]] = []
-        pool = _EmbeddingPool(options, vectors, workers)
+        pool = EmbeddingPool(options, vectors, workers)
         self._pool = pool
         self._claims = _VectorFile(folder / "claims.npy", vectors.dimension, pool)
         self._sentences = _VectorFile(folder / "sentences.npy", vectors.dimension, pool)
@@ -186,7 +186,7 @@ def _by_page(example: Example) -> Iterator[tuple[str, tuple[str, ...]]]:
 class _VectorFile:
     """Appends the vectors of texts to an .npy file whose length is known only in the end."""
 
-    def __init__(self, path: Path, dimension: int, pool: _EmbeddingPool) -> None:
+    def __init__(self, path: Path, dimension: int, pool: EmbeddingPool) -> None:
         self._path, self._dimension, self._pool = path, dimension, pool
         self._waiting: list[str] = []
         self._running: deque[Future[NDArray[np.float16]]] = deque()
@@ -226,7 +226,7 @@ class _VectorFile:
         np.lib.format.write_array_header_1_0(self._stream, header)
 
 
-class _EmbeddingPool:
+class EmbeddingPool:
     """Embeds texts in other processes; each opens the vectors for itself."""
 
     def __init__(self, options: FeatureOptions, vectors: PooledVectors, workers: int) -> None:
