@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
 from dgn.arrays import Array, Float
 from dgn.errors import InvalidInput, require_extra
+from dgn.fingerprint import fingerprint_of
 from dgn.text.tokens import clean_brackets
 from dgn.text.vectors import PooledVectors
 
@@ -29,8 +31,10 @@ class SentenceEncoder(PooledVectors):
                 found=f"{model!r}, which does not load ({error})",
                 allowed="a sentence-transformers model or its folder",
             ) from error
-        self.dimension = int(self._model.get_sentence_embedding_dimension())
-        self.fingerprint = f"sentence-transformers:{model}"
+        self.dimension = int(self._model.encode([""], show_progress_bar=False).shape[1])
+        folder = Path(model)
+        version = fingerprint_of(folder) if folder.is_dir() else model
+        self.fingerprint = f"sentence-transformers:{version}"
 
     def pooled(self, texts: Sequence[str]) -> Float[Array, "texts dimension"]:
         cleaned = [clean_brackets(text) for text in texts]

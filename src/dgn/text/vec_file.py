@@ -134,37 +134,46 @@ def _convert(
 def _write_vectors(
     path: Path, target: Path, on_progress: Callable[[int, int], None]
 ) -> list[bytes]:
+    """Write the table row by row, so that memory stays flat, and return the words."""
     lines = _lines_of(path)
     count, dimension = _header_of(path, next(lines, b""))
-    table = np.lib.format.open_memmap(target, mode="w+", dtype=np.float32, shape=(count, dimension))
+    header = {"descr": "<f4", "fortran_order": False, "shape": (count, dimension)}
     words: list[bytes] = []
-    for number, line in enumerate(lines, start=2):
-        word, _, numbers = line.rstrip(b" \r\n").partition(b" ")
-        try:
-            vector = np.array(numbers.split(b" "), dtype=np.float32)
-        except ValueError:
-            vector = np.empty(0, dtype=np.float32)
-        if vector.shape != (dimension,) or not np.isfinite(vector).all():
-            raise BrokenInput(
-                path,
-                number,
-                found=f"{word.decode(errors='replace')!r} with {len(vector)} numbers",
-                allowed=f"a word and {dimension} finite numbers",
-            )
-        if len(words) == count:
-            raise BrokenInput(
-                path, number, found="more words", allowed=f"{count:,}, as line 1 says"
-            )
-        table[len(words)] = vector
-        words.append(word)
-        if number % 10_000 == 0:
-            on_progress(len(words), count)
+    with target.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for number, line in enumerate(lines, start=2):
+            if len(words) == count:
+                raise BrokenInput(
+                    path, number, found="more words", allowed=f"{count:,}, as line 1 says"
+                )
+            word, vector = _parsed(path, number, line, dimension)
+            stream.write(vector.tobytes())
+            words.append(word)
+            if number % 10_000 == 0:
+                on_progress(len(words), count)
     if len(words) != count:
         raise BrokenInput(
             path, len(words) + 2, found="the end", allowed=f"{count:,} words, as line 1 says"
         )
-    table.flush()
     return words
+
+
+def _parsed(
+    path: Path, number: int, line: bytes, dimension: int
+) -> tuple[bytes, NDArray[np.float32]]:
+    word, _, numbers = line.rstrip(b" \r\n").partition(b" ")
+    try:
+        vector = np.array(numbers.split(b" "), dtype="<f4")
+    except ValueError:
+        vector = np.empty(0, dtype="<f4")
+    if vector.shape != (dimension,) or not np.isfinite(vector).all():
+        raise BrokenInput(
+            path,
+            number,
+            found=f"{word.decode(errors='replace')!r} without {dimension} finite numbers",
+            allowed=f"a word and {dimension} finite numbers",
+        )
+    return word, vector
 
 
 def _lines_of(path: Path) -> Iterator[bytes]:
