@@ -21,7 +21,7 @@ def run() -> None:
             objective = FeatureCoverage(convert(np.ones(shape[2], dtype=np.float32)))
             items = Items(convert(features))
             whole = seconds(lambda f=objective, i=items: greedy(f, i, 7))
-            checks = seconds(lambda f=objective, i=items: checked_items(f, i))
+            checks = seconds(lambda f=objective, i=items: checked_items(f, i, None))
             rows.append(
                 (
                     library,

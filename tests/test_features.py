@@ -87,6 +87,22 @@ def test_a_build_that_fails_leaves_the_old_features(
     np.testing.assert_array_equal(before.claims, FeatureTable.load(out).claims)
 
 
+def test_damaged_features_are_made_anew(data: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "features"
+    build(data, out)
+    (out / "gold.npy").unlink()
+    assert build(data, out).changed == ("its own files",)
+    assert FeatureTable.load(out).ids.tolist() == ["1", "2"]
+    assert sorted(path.name for path in tmp_path.glob("features*")) == ["features"]
+
+
+def test_vectors_beyond_float16_are_refused(data: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "big.vec").write_text("1 2\nfilm 90000 1\n")
+    with pytest.raises(InvalidInput, match="what float16 holds; use --unit"):
+        build(data, tmp_path / "out", vectors=str(tmp_path / "big.vec"))
+    assert not list(tmp_path.glob("out*"))
+
+
 def test_other_peoples_folders_are_left_alone(data: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")

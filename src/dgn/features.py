@@ -6,9 +6,11 @@ changed, it is made anew.
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import shutil
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -63,52 +65,85 @@ def build_features(
     inputs: a fingerprint for each input that the examples come from, by name.
     """
     problems = problems or Problems()
+    folder = folder.resolve()
     vectors = open_vectors(options.vectors)
     key: dict[str, Any] = {
         "version": VERSION,
         "vectors": vectors.fingerprint,
         "unit": options.unit,
+        "skip_bad": problems.skip,
         **inputs,
     }
     before = _meta_of(folder)
-    if before is not None and before["key"] == key:
-        return FeatureReport(False, before["claims"], before["sentences"])
     changed = tuple(name for name in key if before and before["key"].get(name) != key[name])
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    with _Writer(partial, vectors, options, workers) as writer:
-        on_progress(0, 0)
-        for example in examples(problems):
-            if not example.candidates:
-                problems.report(
-                    BrokenInput(
-                        f"claim {example.claim.id}",
-                        None,
-                        found="pages without a sentence",
-                        allowed="at least one candidate",
-                    )
-                )
-                continue
-            writer.add(example)
-            if writer.claim_count % 500 == 0:
-                on_progress(writer.claim_count, writer.sentence_count)
-    if not writer.claim_count:
-        raise InvalidInput("examples", found="none", allowed="at least one claim with candidates")
-    write_meta(
-        partial, {"key": key, "claims": writer.claim_count, "sentences": writer.sentence_count}
-    )
-    if folder.exists():
-        shutil.rmtree(folder)
-    partial.rename(folder)
+    if before is not None and not changed:
+        if before["files"] == _sizes(folder):
+            return FeatureReport(False, before["claims"], before["sentences"])
+        changed = ("its own files",)
+    partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.making-", dir=_made(folder.parent)))
+    try:
+        with _Writer(partial, vectors, options, workers) as writer:
+            on_progress(0, 0)
+            for example in examples(problems):
+                if example.candidates:
+                    writer.add(example)
+                    if writer.claim_count % 500 == 0:
+                        on_progress(writer.claim_count, writer.sentence_count)
+                else:
+                    problems.report(_nothing_to_pick(example))
+        if not writer.claim_count:
+            raise InvalidInput("examples", found="none", allowed="at least one claim with pages")
+        counts = {"claims": writer.claim_count, "sentences": writer.sentence_count}
+        write_meta(partial, {"key": key, "files": _sizes(partial), **counts})
+        _put_in_place(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
     on_progress(writer.claim_count, writer.sentence_count)
     return FeatureReport(True, writer.claim_count, writer.sentence_count, changed)
+
+
+def _nothing_to_pick(example: Example) -> BrokenInput:
+    return BrokenInput(
+        f"claim {example.claim.id}",
+        None,
+        found="pages without a sentence",
+        allowed="at least one candidate",
+    )
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            "folder", found=f"{folder}: {error.strerror}", allowed="a place that can be written to"
+        ) from error
+    return folder
+
+
+def _put_in_place(made: Path, folder: Path) -> None:
+    """Swap the new features in by renaming: there is never half of a folder."""
+    old = made.with_name(made.name + ".old")
+    if folder.exists():
+        folder.rename(old)
+    made.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """The size of every file of features, in bytes."""
+    return {
+        path.name: path.stat().st_size
+        for path in sorted(folder.iterdir())
+        if path.suffix != ".json"
+    }
 
 
 def _meta_of(folder: Path) -> dict[str, Any] | None:
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        return {"key": dict(meta["key"]), **{n: int(meta[n]) for n in ("claims", "sentences")}}
+        counts = {name: int(meta[name]) for name in ("claims", "sentences")}
+        return {"key": dict(meta["key"]), "files": dict(meta["files"]), **counts}
     except (OSError, ValueError, KeyError, TypeError):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
@@ -128,6 +163,7 @@ class _Writer:
         self._folder = folder
         self._first_row: dict[int, int] = {}
         self._offsets = [0]
+        self._ids: list[str] = []
         self._candidates: list[NDArray[np.int32]] = []
         self._gold: list[NDArray[np.bool_]] = []
         pool = EmbeddingPool(options, vectors, workers)
@@ -145,6 +181,7 @@ class _Writer:
 
     def add(self, example: Example) -> None:
         self._claims.add([example.claim.text])
+        self._ids.append(example.claim.id)
         rows = np.concatenate([self._rows_of(*page) for page in _by_page(example)])
         self._candidates.append(rows.astype(np.int32))
         self._gold.append(np.array(example.gold, dtype=bool))
@@ -169,6 +206,7 @@ class _Writer:
                 np.save(self._folder / "offsets.npy", np.array(self._offsets, dtype=np.int64))
                 np.save(self._folder / "candidates.npy", np.concatenate(self._candidates))
                 np.save(self._folder / "gold.npy", np.concatenate(self._gold))
+                np.save(self._folder / "ids.npy", np.array(self._ids))
         finally:
             self._pool.close()
             self._claims.close()
@@ -176,11 +214,9 @@ class _Writer:
 
 
 def _by_page(example: Example) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The candidates' texts, page by page."""
-    pages: dict[str, list[str]] = {}
-    for candidate in example.candidates:
-        pages.setdefault(candidate.page, []).append(candidate.text)
-    return ((title, tuple(texts)) for title, texts in pages.items())
+    """The candidates' texts, page by page, in their own order, which is also the gold's."""
+    for title, on_page in itertools.groupby(example.candidates, lambda c: c.page):
+        yield title, tuple(candidate.text for candidate in on_page)
 
 
 class _VectorFile:
@@ -277,4 +313,10 @@ def _embed(
         from dgn.text.matching import unit_rows
 
         pooled = unit_rows(pooled)
+    if np.abs(pooled).max(initial=0) > np.finfo(np.float16).max:
+        raise InvalidInput(
+            "vectors",
+            found=f"{np.abs(pooled).max():g} in a pooled vector",
+            allowed="what float16 holds; use --unit",
+        )
     return pooled.astype(np.float16)

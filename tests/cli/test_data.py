@@ -65,7 +65,8 @@ def test_inspect_tells_what_is_wrong(files: Path, capsys: pytest.CaptureFixture[
     [
         (["inspect", "none.jsonl"], "No such file"),
         (["features", "none.jsonl", "--out", "f"], "found no such file"),
-        (["build", "none", "--store", "x.db"], "no wiki-pages file"),
+        (["build", "none", "--store", "x.db"], "no such folder"),
+        (["inspect", __file__], "no row of claims (line"),
     ],
 )
 def test_what_is_not_there_is_said_without_a_traceback(
@@ -77,12 +78,41 @@ def test_what_is_not_there_is_said_without_a_traceback(
     assert message in error
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--workers", "-1"), ("--workers", "0"), ("--out", None)]
+)
+def test_arguments_that_make_no_sense(files: Path, option: str, value: str | None) -> None:
+    claims = str(files / "dev.jsonl")
+    arguments = ["data", "features", claims, "--out", str(files / "f")]
+    with pytest.raises(SystemExit):
+        main([*arguments, option, *([value] if value else [])])
+    for plot in ("none/x.png", "x.foo"):
+        with pytest.raises(SystemExit):
+            main(["data", "inspect", claims, "--plot", str(files / plot)])
+
+
+def test_a_place_that_cannot_be_written_to(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_jsonl(files / "mine.jsonl", [{"claim": "c", "sentences": ["x"]}])
+    assert main(["data", "features", str(path), "--out", "/proc/none/x", "--workers", "1"]) == 1
+    assert capsys.readouterr().err.startswith("dgn: ")
+
+
 def test_claims_without_pages_need_a_page_source(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     claims = str(files / "dev.jsonl")
     assert main(["data", "features", claims, "--out", str(files / "f"), "--workers", "1"]) == 1
     assert "pages: found none; allowed: a page store" in capsys.readouterr().err
+
+
+def test_inspect_splits_texts_and_knows_marks_at_the_start(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"claim": "It sank.", "documents": [{"text": "The ship left. It sank."}]}
+    path = files / "bom.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row).encode())
+    assert main(["data", "inspect", str(path)]) == 0
+    assert "candidates: 2.0 a claim" in capsys.readouterr().out
 
 
 def test_retrieved_pages_and_plain_texts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ def table() -> FeatureTable:
         offsets=offsets,
         candidates=random.integers(0, 60, offsets[-1]).astype(np.int32),
         gold=random.random(offsets[-1]) < 0.2,
+        ids=np.array([f"c{n}" for n in range(137)]),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dgn.data.store as store_module
 from dgn.data.examples import make_examples, read_retrieved
 from dgn.data.fever import read_fever_claims
 from dgn.data.lines import Problems
@@ -131,6 +132,78 @@ def test_a_source_that_changed_between_two_tries_is_noticed(tmp_path: Path) -> N
     write_jsonl(folder / "wiki-001.jsonl", [wiki_row("Other", ["One ."])])
     with pytest.raises(StoreError, match=r"remove the \.partial file to begin anew"):
         build_store(folder, tmp_path / "pages.db")
+
+
+def test_what_an_earlier_run_skipped_is_told_again(tmp_path: Path) -> None:
+    folder = write_wiki(tmp_path / "wiki-pages")
+    with (folder / "wiki-001.jsonl").open("a") as stream:
+        stream.write("{oops\n")
+    (folder / "wiki-002.jsonl").rename(tmp_path / "later")
+    (folder / "wiki-002.jsonl").write_bytes(b"\x1f\x8b")  # stops the build after the first file
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress: BuildProgress) -> None:
+        if progress.files_done == 1:
+            raise Stop
+
+    with pytest.raises(Stop):
+        build_store(folder, tmp_path / "pages.db", Problems(skip=True), stop)
+    (tmp_path / "later").replace(folder / "wiki-002.jsonl")
+    with pytest.raises(BrokenInput, match="1 broken lines, which an earlier run skipped"):
+        build_store(folder, tmp_path / "pages.db")
+    problems = Problems(skip=True)
+    assert build_store(folder, tmp_path / "pages.db", problems) == len(PAGES)
+    assert problems.count == 1
+
+
+def test_a_build_of_another_folder_is_not_mixed_in(tmp_path: Path) -> None:
+    first, second = write_wiki(tmp_path / "a"), write_wiki(tmp_path / "b")
+    (first / "wiki-003.jsonl").write_text("{oops\n", encoding="utf-8")
+    with pytest.raises(BrokenInput):
+        build_store(first, tmp_path / "pages.db")
+    with pytest.raises(StoreError, match="begun from"):
+        build_store(second, tmp_path / "pages.db")
+
+
+def test_a_full_disk_says_so_and_keeps_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "wiki-pages"
+    for file in range(3):
+        rows = [wiki_row(f"P{file}_{n}", ["word " * 200]) for n in range(100)]
+        write_jsonl(folder / f"wiki-{file:03}.jsonl", rows)
+    opened = store_module._open_partial
+
+    def small(path: Path) -> object:
+        connection = opened(path)
+        connection.execute("PRAGMA max_page_count = 45")
+        return connection
+
+    monkeypatch.setattr(store_module, "_open_partial", small)
+    with pytest.raises(StoreError, match="disk is full; what was read so far is kept"):
+        build_store(folder, tmp_path / "pages.db")
+    monkeypatch.undo()
+    assert build_store(folder, tmp_path / "pages.db") == 300
+
+
+def test_a_store_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="found no such folder"):
+        build_store(write_wiki(tmp_path / "w"), tmp_path / "none" / "pages.db")
+
+
+def test_a_page_named_twice_is_one_page(store: Path, tmp_path: Path) -> None:
+    claims = read_fever_claims(write_claims(tmp_path / "dev.jsonl"))
+    twice = ("Ines_Moreau", "Caf\u00e9_Zenith", "Ines_Moreau", "Cafe\u0301_Zenith")
+    retrieved = {str(n): twice for n in (1, 2, 3)}
+    first, *_ = make_examples(claims, PageStore(store), retrieved=retrieved)
+    assert [candidate.page for candidate in first.candidates] == [
+        "Ines_Moreau",
+        "Ines_Moreau",
+        "Caf\u00e9_Zenith",
+    ]
+    assert first.gold == (True, False, False)
 
 
 def _count_titles(path: Path, queue: multiprocessing.Queue) -> None:

@@ -99,7 +99,7 @@ def test_a_context_of_another_width_is_refused() -> None:
 
 def test_a_mixture_refuses_the_state_of_another_function() -> None:
     mixture = Mixture((FeatureCoverage(),), np.ones(1))
-    with pytest.raises(InvalidInput, match="a state that a Mixture made"):
+    with pytest.raises(InvalidInput, match="a state that Mixture made"):
         mixture.value(FeatureCoverage().empty(Items(ONE_SET)))
 
 

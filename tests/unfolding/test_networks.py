@@ -142,7 +142,7 @@ class _Loss(nn.Module):
 def test_padding_changes_neither_loss_nor_picks(network: nn.Module, pages: tuple) -> None:
     x, mask, gold = pages
     garbage = x.clone()
-    garbage[~mask] = 1e6
+    garbage[~mask] = torch.nan
     torch.testing.assert_close(
         network.loss(x, gold, mask), network.loss(garbage, gold | ~mask, mask)
     )
@@ -150,6 +150,29 @@ def test_padding_changes_neither_loss_nor_picks(network: nn.Module, pages: tuple
     wider = torch.cat([x, garbage], dim=1)
     more = torch.cat([mask, torch.zeros_like(mask)], dim=1)
     assert torch.equal(network.select(x, mask, 3).indices, network.select(wider, more, 3).indices)
+
+
+@pytest.mark.parametrize(
+    "network", [small_dgn(), EncoderNetwork((6, 8, 8))], ids=["dgn", "encoder"]
+)
+def test_a_nan_in_the_padding_leaves_the_gradients_alone(network: nn.Module, pages: tuple) -> None:
+    x, mask, gold = pages
+    garbage = x.clone()
+    garbage[~mask] = torch.nan
+    network.zero_grad()
+    network.loss(garbage, gold, mask).backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
+
+
+def test_weights_that_do_not_fit_the_encoder_are_named() -> None:
+    network = DifferentiableGreedyNetwork(FeedForwardEncoder((6, 8)), LearnedWeights(6))
+    with pytest.raises(InvalidInput, match=r"weights: found shape \(6,\); allowed: \(8,\)"):
+        network(torch.ones(1, 3, 6))
+
+
+def test_k_in_training_mode_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="k: found 5 in training mode"):
+        small_dgn().train()(torch.ones(1, 3, 6), k=5)
 
 
 def test_baselines_pick_their_best_scores_and_know_their_weight(pages: tuple) -> None:

@@ -10,11 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dgn.cli.arguments import picture, positive
 from dgn.errors import require_extra
 
 if TYPE_CHECKING:
     from dgn.data.inspection import Inspection
     from dgn.data.lines import Problems
+
+
+_CLAIMS = "JSONL of FEVER, ERASER or plain rows; .gz, .xz and .zip too"
 
 
 def add_parser(commands: Any) -> None:
@@ -23,24 +27,34 @@ def add_parser(commands: Any) -> None:
     actions = data.add_subparsers(required=True, metavar="ACTION")
 
     build = actions.add_parser("build", help="ingest FEVER's wiki-pages into a page store")
-    build.add_argument("wiki_pages", type=Path, metavar="WIKI_PAGES")
+    build.add_argument(
+        "wiki_pages", type=Path, metavar="WIKI_PAGES", help="the folder of wiki-*.jsonl files"
+    )
     build.add_argument("--store", type=Path, required=True, help="the SQLite file to make")
     build.set_defaults(run=_guarded(_build))
 
     inspect = actions.add_parser("inspect", help="counts, labels, evidence, and what is wrong")
-    inspect.add_argument("claims", type=Path, metavar="CLAIMS")
+    inspect.add_argument("claims", type=Path, metavar="CLAIMS", help=_CLAIMS)
     inspect.add_argument("--pages", type=Path, help="a page store, or a folder of pages")
-    inspect.add_argument("--plot", type=Path, metavar="PNG", help="draw the histograms")
+    inspect.add_argument("--plot", type=picture, metavar="PNG", help="draw the histograms")
     inspect.set_defaults(run=_guarded(_inspect))
 
     features = actions.add_parser("features", help="embed a data set for training")
-    features.add_argument("claims", type=Path, metavar="CLAIMS")
+    features.add_argument("claims", type=Path, metavar="CLAIMS", help=_CLAIMS)
     features.add_argument("--pages", type=Path, help="a page store, or a folder of pages")
     features.add_argument("--retrieved", type=Path, help="JSONL: id, pages; in place of oracle's")
-    features.add_argument("--vectors", default="wordllama", help="wordllama (default), or a file")
+    features.add_argument(
+        "--vectors",
+        default="wordllama",
+        help="wordllama (default), a .vec, .vec.gz or .bin file, or sentence-transformers:MODEL",
+    )
     features.add_argument("--unit", action="store_true", help="scale vectors to length 1")
-    features.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    features.add_argument("--workers", type=int, default=2)
+    features.add_argument(
+        "--out", type=Path, required=True, metavar="FOLDER", help="where the features go"
+    )
+    features.add_argument(
+        "--workers", type=positive, default=2, help="processes that embed (default 2)"
+    )
     features.set_defaults(run=_guarded(_features))
 
     for parser in (build, inspect, features):
@@ -123,10 +137,16 @@ def _features(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     from dgn.data.inspection import inspect_claims
     from dgn.data.lines import Problems
+    from dgn.text import split_sentences
 
     # What is wrong with a file is what one inspects it for: nothing is fatal here.
     problems = Problems(skip=True)
-    found = inspect_claims(options.claims, options.pages, problems)
+    found = inspect_claims(
+        options.claims,
+        options.pages,
+        problems,
+        split=lambda text: [span.text for span in split_sentences(text)],
+    )
     print(f"{options.claims}: {found.claims:,} claims in the format of {found.format}")
     _print_counts("labels", found.labels, found.claims)
     _print_counts("gold sentences a claim", found.evidence_sizes, found.claims)
@@ -141,10 +161,10 @@ def _inspect(options: argparse.Namespace) -> int:
     print(f"evidence that is not there: {len(found.missing):,}")
     for place in found.missing[:10]:
         print(f"  {place}")
-    if options.plot:
+    if options.plot and found.claims:
         _plot(found, options.plot)
     _list_problems(problems)
-    return 1 if problems.count and not options.skip_bad else 0
+    return 1 if (problems.count or found.missing) and not options.skip_bad else 0
 
 
 def _print_counts(title: str, counts: Counter[Any], total: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import dgn
 from dgn.cli import data
+from dgn.cli.arguments import positive
 from dgn.errors import DGNError
 
 
@@ -24,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever reads our output (`head`) has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # A full disk, a folder that may not be written to: the system's own words say it best.
+        print(f"dgn: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("dgn: stopped", file=sys.stderr)
         return 130
@@ -39,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         "demo", help="train on a generated problem and print the paper's table"
     )
     demo.add_argument(
-        "--seeds", type=_positive, default=1, metavar="N", help="average over N seeds (default 1)"
+        "--seeds", type=positive, default=1, metavar="N", help="average over N seeds (default 1)"
     )
     demo.set_defaults(run=_run_demo)
     data.add_parser(commands)
@@ -51,9 +56,3 @@ def _run_demo(options: argparse.Namespace) -> int:
 
     show_demo(options.seeds)
     return 0
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a whole number of at least 1")
-    return int(text)

@@ -20,7 +20,7 @@ from dgn.arrays import Array, device_of, namespace
 from dgn.errors import InvalidInput
 
 _BATCHES_IN_A_POOL = 50
-ARRAYS = ("claims", "sentences", "offsets", "candidates", "gold")
+ARRAYS = ("claims", "sentences", "offsets", "candidates", "gold", "ids")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,7 @@ class FeatureTable:
     claims: [claims, dimension]; sentences: [sentences, dimension]; float16.
     offsets: [claims + 1]; the candidates of claim i are candidates[offsets[i]:offsets[i + 1]].
     candidates: rows of `sentences`. gold: one for each candidate.
+    ids: [claims], the claims' ids: the way back to their text.
     """
 
     claims: NDArray[Any]
@@ -37,6 +38,7 @@ class FeatureTable:
     offsets: NDArray[np.int64]
     candidates: NDArray[np.int32]
     gold: NDArray[np.bool_]
+    ids: NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.claims)
@@ -47,8 +49,9 @@ class FeatureTable:
         return np.diff(self.offsets)
 
     @classmethod
-    def load(cls, folder: Path) -> FeatureTable:
+    def load(cls, folder: Path | str) -> FeatureTable:
         """Open the features that `dgn data features` wrote."""
+        folder = Path(folder)
         if not (folder / "meta.json").is_file():
             raise InvalidInput(
                 "folder", found=f"no features in {folder}", allowed="what dgn data features wrote"

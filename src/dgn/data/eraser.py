@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -29,6 +28,8 @@ class _Row(msgspec.Struct):
     docids: list[str] | None = None
 
 
+_MOST_KEPT = 4096
+_LONGEST_NAME = 255  # of a file, in bytes
 _ROWS = msgspec.json.Decoder(_Row)
 _FORMAT = "ERASER's rows: annotation_id, query, classification, evidences [[docid, …_sentence]]"
 
@@ -75,21 +76,26 @@ class EraserDocs:
     """The `docs/` folder: one file a page, one sentence a line."""
 
     folder: Path
+    _read: dict[str, Page | None] = field(default_factory=dict[str, "Page | None"], repr=False)
 
     def get(self, title: str) -> Page | None:
         """The page of this title, or None."""
-        return _read_document(self.folder, title)
+        if title not in self._read:
+            if len(self._read) >= _MOST_KEPT:
+                self._read.clear()
+            self._read[title] = _read_document(self.folder, title)
+        return self._read[title]
 
 
-@lru_cache(maxsize=4096)
 def _read_document(folder: Path, title: str) -> Page | None:
     path = folder / title
     # A title comes from a file: it must not lead out of the folder.
-    if path.parent != folder or not path.is_file():
+    if path.parent != folder or len(title.encode()) > _LONGEST_NAME or not path.is_file():
         return None
+    content = path.read_bytes()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = content.decode()
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        line = content[: error.start].count(b"\n") + 1
         raise BrokenInput(path, line, found="bytes that are no UTF-8", allowed="UTF-8") from error
     return Page(title, tuple(text.removesuffix("\n").split("\n")) if text else ())

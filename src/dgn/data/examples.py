@@ -33,8 +33,8 @@ def make_examples(
 
     The pages to look at are those that `retrieved` names for the claim's id; without it the
     oracle's, as in the paper: all pages that the evidence names. All their sentences that are not
-    blank are candidates. A page that does not exist is a problem in the oracle setting, where the
-    data itself names it; a claim without any page (NOT ENOUGH INFO) gives no example there.
+    blank are candidates. A page that does not exist is a problem; a claim without any page (NOT
+    ENOUGH INFO, in the oracle setting) gives no example.
     """
     problems = problems or Problems()
     for claim in claims:
@@ -55,8 +55,10 @@ def make_examples(
         except BrokenInput as problem:
             problems.report(problem)
             continue
-        if found:
-            yield example_of(claim, [page for _, page in found if page is not None])
+        # A page named twice, or in two spellings, is one page.
+        unique = {page.title: page for _, page in found if page is not None}
+        if unique:
+            yield example_of(claim, list(unique.values()))
 
 
 def example_of(claim: Claim, pages: Sequence[Page]) -> Example:

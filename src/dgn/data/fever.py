@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from dgn.data.lines import Line, Problems, decode_line, read_lines
+from dgn.data.lines import Line, Problems, decode_line, is_hidden, read_lines
 from dgn.data.records import Claim, Evidence, Label, Page
 from dgn.errors import BrokenInput
 
@@ -87,8 +87,11 @@ def _piece_of(line: Line, piece: _Piece) -> Evidence | None:
 
 def wiki_files(folder: Path) -> list[Path]:
     """The files of a `wiki-pages` folder, in their order."""
+    if not folder.is_dir():
+        raise BrokenInput(folder, None, found="no such folder", allowed="a folder of wiki-pages")
     endings = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".zip")
-    files = sorted(path for path in folder.glob("*") if path.name.endswith(endings))
+    found = (path for path in folder.glob("*") if path.name.endswith(endings))
+    files = sorted(path for path in found if not is_hidden(path.name))
     if not files:
         raise BrokenInput(folder, None, found="no wiki-pages file", allowed="wiki-*.jsonl files")
     return files

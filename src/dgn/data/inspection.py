@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dgn.data.examples import make_examples
 from dgn.data.lines import Problems
+from dgn.data.plain import Splitter, read_plain
 from dgn.data.records import Claim, Example
-from dgn.data.sources import format_of, read_claims, read_examples
+from dgn.data.sources import format_of, open_pages, read_claims
 
 
 @dataclass
@@ -32,48 +34,47 @@ class Inspection:
     problems: Problems = field(default_factory=Problems)
 
 
-def inspect_claims(path: Path, pages: Path | None, problems: Problems) -> Inspection:
-    """Read a file once (twice with pages) and count."""
-    kind = format_of(path)
-    found = Inspection(kind, problems=problems)
-    if kind == "plain":
-        examples = list_counting_claims(read_examples(path, None, problems), found)
-        count_examples(examples, found)
+def inspect_claims(
+    path: Path, pages: Path | None, problems: Problems, split: Splitter | None = None
+) -> Inspection:
+    """Read a file once and count; `pages` also count candidates and look for the evidence."""
+    found = Inspection(format_of(path), problems=problems)
+    if found.format == "plain":
+        for example in read_plain(path, problems, split=split):
+            count_claim(example.claim, found)
+            count_example(example, found)
         return found
-    count_claims(read_claims(path, problems), found)
-    if pages is not None:
-        # What the first reading reported is not reported again.
-        again = Problems(skip=True)
-        count_examples(read_examples(path, pages, again), found)
-        for problem in again.kept:
-            if problem.line is None:
-                problems.report(problem)
+    claims = _counted(read_claims(path, problems), found)
+    if pages is None:
+        for _ in claims:
+            pass
+    else:
+        for example in make_examples(claims, open_pages(pages), problems):
+            count_example(example, found)
     return found
 
 
-def list_counting_claims(examples: Iterable[Example], found: Inspection) -> Iterable[Example]:
-    """The examples as they are, their claims counted on the way."""
-    for example in examples:
-        count_claims([example.claim], found)
-        yield example
-
-
-def count_claims(claims: Iterable[Claim], found: Inspection) -> None:
-    """Add claims to the counts."""
+def _counted(claims: Iterable[Claim], found: Inspection) -> Iterator[Claim]:
+    """The claims as they are, counted on the way."""
     for claim in claims:
-        found.claims += 1
-        found.labels[claim.label or "no label"] += 1
-        found.evidence_sizes[len(claim.evidence)] += 1
-        found.group_counts[len(claim.groups)] += 1
-        found.page_counts[len(claim.evidence_pages)] += 1
+        count_claim(claim, found)
+        yield claim
 
 
-def count_examples(examples: Iterable[Example], found: Inspection) -> None:
-    """Add examples to the counts."""
-    for example in examples:
-        found.examples += 1
-        found.candidates[len(example.candidates)] += 1
-        for piece in example.missing:
-            found.missing.append(
-                f"claim {example.claim.id}: sentence {piece.sentence} of {piece.page!r}"
-            )
+def count_claim(claim: Claim, found: Inspection) -> None:
+    """Add a claim to the counts."""
+    found.claims += 1
+    found.labels[claim.label or "no label"] += 1
+    found.evidence_sizes[len(claim.evidence)] += 1
+    found.group_counts[len(claim.groups)] += 1
+    found.page_counts[len(claim.evidence_pages)] += 1
+
+
+def count_example(example: Example, found: Inspection) -> None:
+    """Add an example to the counts."""
+    found.examples += 1
+    found.candidates[len(example.candidates)] += 1
+    for piece in example.missing:
+        found.missing.append(
+            f"claim {example.claim.id}: sentence {piece.sentence} of {piece.page!r}"
+        )

@@ -6,6 +6,7 @@ the file and the line.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import lzma
 import zipfile
@@ -70,6 +71,11 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Line]:
         raise _unreadable(path, error) from error
 
 
+def is_hidden(name: str) -> bool:
+    """Whether a file is one that macOS and others leave beside the real ones."""
+    return Path(name).name.startswith(".") or name.startswith("__MACOSX/")
+
+
 def decode_line(line: Line, decoder: msgspec.json.Decoder[T], allowed: str) -> T:
     """The record that a line holds; BrokenInput if it holds something else."""
     try:
@@ -98,10 +104,11 @@ def _zip_lines(path: Path, problems: Problems) -> Iterator[Line]:
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                if member.filename.endswith(".jsonl"):
+                if member.filename.endswith(".jsonl") and not is_hidden(member.filename):
                     with archive.open(member) as stream:
                         yield from _lines_of(stream, f"{path}/{member.filename}", problems)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        # The latter two: encrypted, or packed by a method that Python does not know.
         problems.report(_damaged(str(path), None, error))
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -112,6 +119,8 @@ def _lines_of(stream: IO[bytes], name: str, problems: Problems) -> Iterator[Line
     try:
         for content in stream:
             number += 1
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
                 yield Line(name, number, content.rstrip(b"\r\n"))
     except _DAMAGED as error:

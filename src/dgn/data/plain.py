@@ -84,15 +84,19 @@ def _pages_of(line: Line, row: _Row, split: Splitter | None) -> list[Page]:
     if (row.sentences is None) == (row.documents is None):
         both = "both sentences and documents" if row.sentences is not None else "neither of them"
         raise line.problem(both, "either sentences or documents")
-    documents = row.documents or [_Document(row.title, row.sentences)]
-    titles: list[str] = []
-    pages: list[Page] = []
-    for number, document in enumerate(documents):
-        # Two documents of one title are two documents still.
-        title = document.title if document.title not in titles else f"{document.title} #{number}"
-        titles.append(title)
-        pages.append(Page(title, _sentences_of(line, document, split)))
-    return pages
+    if row.documents is None:
+        documents = [_Document(row.title, row.sentences)]
+    elif not row.documents:
+        raise line.problem("an empty list of documents", "at least one document")
+    else:
+        documents = row.documents
+    pages: dict[str, Page] = {}
+    for document in documents:
+        title, number = document.title, 2
+        while title in pages:  # two documents of one title are two documents still
+            title, number = f"{document.title} #{number}", number + 1
+        pages[title] = Page(title, _sentences_of(line, document, split))
+    return list(pages.values())
 
 
 def _sentences_of(line: Line, document: _Document, split: Splitter | None) -> tuple[str, ...]:

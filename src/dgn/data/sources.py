@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -18,28 +18,39 @@ from dgn.data.store import PageStore
 from dgn.errors import BrokenInput, InvalidInput
 
 Format = Literal["fever", "eraser", "plain"]
+_FORMATS = (
+    "plain rows (claim, and sentences or documents), FEVER's (id, claim, label, evidence), or "
+    "ERASER's (annotation_id, query, evidences)"
+)
 
 
 def format_of(path: Path) -> Format:
     """The format of a file of claims, by the keys of its first good row."""
+    seen = "no row at all"
     for line in read_lines(path, Problems(skip=True)):
         try:
             row = msgspec.json.decode(line.content, type=dict[str, msgspec.Raw])
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            seen = f"no row of claims (line {line.number}: {error})"
             continue
         if "query" in row and "evidences" in row:
             return "eraser"
-        if "sentences" in row or "documents" in row:
+        if {"sentences", "documents", "text"} & row.keys():
             return "plain"
         if "claim" in row:
             return "fever"
-    raise BrokenInput(
-        path, None, found="no row of claims", allowed=f"claims as {', '.join(get_args(Format))}"
-    )
+        seen = f"no row of claims (line {line.number} has {', '.join(row) or 'no key'})"
+    raise BrokenInput(path, None, found=seen, allowed=_FORMATS)
 
 
 def open_pages(path: Path) -> PageSource:
     """The pages of a store, or of an ERASER `docs/` folder."""
+    if path.is_dir() and next(path.glob("wiki-*.jsonl*"), None):
+        raise InvalidInput(
+            "pages",
+            found=f"FEVER's wiki-pages themselves ({path})",
+            allowed="a store of them; make it with: dgn data build",
+        )
     return EraserDocs(path) if path.is_dir() else PageStore(path)
 
 
@@ -54,8 +65,8 @@ def read_claims(path: Path, problems: Problems | None = None) -> Iterator[Claim]
 
 
 def read_examples(
-    path: Path,
-    pages: Path | None = None,
+    path: Path | str,
+    pages: Path | str | None = None,
     problems: Problems | None = None,
     *,
     retrieved: Path | None = None,
@@ -66,11 +77,17 @@ def read_examples(
     pages: where the text of the pages is, a store or a folder; plain files bring their own.
     retrieved: a file that names the pages for each claim, in place of the oracle's.
     """
+    path = Path(path)
     if format_of(path) == "plain":
+        if retrieved is not None:
+            raise InvalidInput(
+                "retrieved", found="pages for a plain file", allowed="none: it brings its own"
+            )
         return read_plain(path, problems, split=split)
     if pages is None:
         raise InvalidInput(
             "pages", found="none", allowed="a page store or a folder of pages, for this format"
         )
     named = None if retrieved is None else read_retrieved(retrieved, problems)
-    return make_examples(read_claims(path, problems), open_pages(pages), problems, retrieved=named)
+    source = open_pages(Path(pages))
+    return make_examples(read_claims(path, problems), source, problems, retrieved=named)

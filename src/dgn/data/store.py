@@ -24,7 +24,9 @@ VERSION = 1
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value);
-CREATE TABLE IF NOT EXISTS files (name TEXT PRIMARY KEY, size INTEGER, pages INTEGER);
+CREATE TABLE IF NOT EXISTS files (
+    name TEXT PRIMARY KEY, size INTEGER, pages INTEGER, skipped INTEGER
+);
 CREATE TABLE IF NOT EXISTS pages (title TEXT NOT NULL, sentences TEXT NOT NULL);
 """
 
@@ -94,6 +96,8 @@ def build_store(
 ) -> int:
     """Build the store of a `wiki-pages` folder, or go on building it; the number of its pages."""
     problems = problems or Problems()
+    if not path.parent.is_dir():
+        raise StoreError(f"{path.parent}: found no such folder to put the store in; make it first")
     if path.exists():
         raise StoreError(f"{path}: found a file there already; remove it or name another store")
     files = wiki_files(wiki_pages)
@@ -130,10 +134,7 @@ def _ingest(
     problems: Problems,
     on_progress: Callable[[BuildProgress], None],
 ) -> None:
-    done = {
-        name: (size, pages)
-        for name, size, pages in connection.execute("SELECT name, size, pages FROM files")
-    }
+    done = _done_files(connection, files, problems)
     total = sum(file.stat().st_size for file in files)
     bytes_done = pages_done = 0
     for number, file in enumerate(files):
@@ -174,15 +175,48 @@ def _ingest_file(
                 )
             yield page.title, "\n".join(page.sentences)
 
+    skipped_before = problems.count
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.executemany("INSERT INTO pages VALUES (?, ?)", rows())
-        connection.execute("INSERT INTO files VALUES (?, ?, ?)", (file.name, size, count))
+        about = (file.name, size, count, problems.count - skipped_before)
+        connection.execute("INSERT INTO files VALUES (?, ?, ?, ?)", about)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk ends it by itself
+            connection.execute("ROLLBACK")
         raise
     return count
+
+
+def _done_files(
+    connection: sqlite3.Connection, files: list[Path], problems: Problems
+) -> dict[str, tuple[int, int]]:
+    """The size and the pages of each file that an earlier run finished.
+
+    What that run skipped is a problem of this one too, or it would be lost without a word.
+    """
+    source = str(files[0].parent.resolve())
+    connection.execute("INSERT OR IGNORE INTO meta VALUES ('source', ?)", (source,))
+    (begun,) = connection.execute("SELECT value FROM meta WHERE key = 'source'").fetchone()
+    if begun != source:
+        raise StoreError(
+            f"{source}: found a build that was begun from {begun}; go on with that folder, or "
+            "remove the .partial file to begin anew"
+        )
+    done: dict[str, tuple[int, int]] = {}
+    for name, size, pages, skipped in connection.execute("SELECT * FROM files").fetchall():
+        done[name] = (size, pages)
+        if skipped:
+            problems.report(
+                BrokenInput(
+                    Path(source) / name,
+                    None,
+                    found=f"{skipped:,} broken lines, which an earlier run skipped",
+                    allowed="none, or --skip-bad; or remove the .partial file to begin anew",
+                )
+            )
+    return done
 
 
 def _finish(connection: sqlite3.Connection, problems: Problems) -> int:

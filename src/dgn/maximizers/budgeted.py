@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dgn.arrays import Array, Bool, Float, Int, cast_like, namespace
+from dgn.arrays import Array, Bool, Float, Int, device_of, namespace
 from dgn.errors import InvalidInput
 from dgn.maximizers.certificate import fractional_knapsack
 from dgn.maximizers.checks import checked_items
@@ -30,7 +30,7 @@ def budgeted_greedy(
     costs: [batch, items], or [items] for a single set; above 0 (padding may hold anything).
     budget: one number, or [batch].
     """
-    items = checked_items(objective, items)
+    items = checked_items(objective, items, context)
     paid = _checked_costs(costs, items)
     limit = _checked_budget(budget, items)
     state = objective.empty(items, context)
@@ -47,9 +47,9 @@ def _search(
 ) -> tuple[Selections, tuple[Array, Array]]:
     """Greedy by gain per cost, and the index and gain of the best single item."""
     xp = namespace(items.features)
-    given, left = objective.value(state), budget
-    reached = xp.zeros_like(given)
-    bounds = xp.full_like(given, xp.inf)
+    left = budget
+    reached = xp.zeros_like(budget)
+    bounds = xp.full_like(budget, xp.inf)
     affordable = items.mask & (costs <= budget[:, None])
     available = affordable
     single: tuple[Array, Array] | None = None
@@ -57,7 +57,7 @@ def _search(
     gains: list[Array] = []
     values: list[Array] = []
     while True:
-        all_gains = objective.gains(items, state)
+        all_gains = xp.astype(objective.gains(items, state), costs.dtype)
         payable = xp.where(affordable, all_gains, xp.zeros_like(all_gains))
         bounds = xp.minimum(bounds, reached + fractional_knapsack(payable, costs, budget))
         if single is None:
@@ -68,13 +68,13 @@ def _search(
             break
         pick, _ = best_available(all_gains / costs, available)
         picked = one_hot(pick, items.size) & running[:, None]
-        paid = xp.astype(picked, costs.dtype)
-        left = left - xp.sum(xp.where(picked, costs, xp.zeros_like(costs)), axis=1)
+        left = left - xp.sum(xp.where(picked, costs, 0.0), axis=1)
         available = available & ~picked
-        state = objective.add(items, state, paid)
-        reached = objective.value(state) - given
-        indices.append(xp.where(running, pick, xp.full_like(pick, -1)))
-        gains.append(xp.vecdot(paid, all_gains))
+        state = objective.add(items, state, xp.astype(picked, items.features.dtype))
+        gain = xp.sum(xp.where(picked, all_gains, 0.0), axis=1)
+        reached = reached + gain
+        indices.append(xp.where(running, pick, -1))
+        gains.append(gain)
         values.append(reached)
     stacked = xp.stack(indices, axis=1)
     selections = Selections(
@@ -107,7 +107,7 @@ def _better(
 
 def _checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:
     xp = namespace(items.features)
-    paid = cast_like(costs, items.features)
+    paid = _in_full_precision(costs, items)
     paid = paid[None, :] if paid.ndim == 1 else paid
     if tuple(paid.shape) != (items.batch, items.size):
         raise InvalidInput(
@@ -122,7 +122,7 @@ def _checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:
 
 def _checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
     xp = namespace(items.features)
-    limit = cast_like(budget, items.features)
+    limit = _in_full_precision(budget, items)
     if limit.ndim > 1 or (limit.ndim == 1 and limit.shape[0] not in {1, items.batch}):
         raise InvalidInput(
             "budget",
@@ -132,6 +132,12 @@ def _checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
     limit = xp.broadcast_to(limit, (items.batch,))
     _raise_unless_positive("budget", limit, (limit > 0) & xp.isfinite(limit))
     return limit
+
+
+def _in_full_precision(amounts: Any, items: Items) -> Array:
+    """Costs are counted in float64, whatever the features are: a budget is not to be rounded."""
+    xp = namespace(items.features)
+    return xp.asarray(amounts, dtype=xp.float64, device=device_of(items.features))
 
 
 def _raise_unless_positive(argument: str, values: Array, good: Bool[Array, "..."]) -> None:

@@ -24,6 +24,8 @@ class Certificate:
     @property
     def ratio(self) -> float:
         """The share of the best possible value that was reached, at least; 1 is optimal."""
+        if math.isnan(self.bound):
+            return 0.0  # nothing is proved
         return 1.0 if self.bound <= self.value else self.value / self.bound
 
     def __str__(self) -> str:

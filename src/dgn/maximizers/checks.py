@@ -7,21 +7,25 @@ from typing import Any
 
 from dgn.arrays import Array
 from dgn.errors import InvalidInput
-from dgn.objectives import Items, SetFunction, as_items
+from dgn.objectives import Items, SetFunction, State, as_items
 from dgn.objectives.checks import check_mask
 
 
-def checked_items(objective: SetFunction, items: Items | Array) -> Items:
-    """The items, once their values and the objective's own weights are known to be allowed."""
+def checked_items(objective: Any, items: Items | Array, context: State | None) -> Items:
+    """The items, once their values, the context and the objective's weights are allowed."""
+    if not isinstance(objective, SetFunction):
+        raise InvalidInput(
+            "objective", found=type(objective).__name__, allowed="a set function (dgn.objectives)"
+        )
     items = as_items(items)
     check_mask(items.mask)
-    objective.check(items)
+    objective.check(items, context)
     return items
 
 
-def checked_single_set(objective: SetFunction, items: Items | Array) -> Items:
+def checked_single_set(objective: Any, items: Items | Array, context: State | None) -> Items:
     """The same, for a search that takes one ground set at a time."""
-    items = checked_items(objective, items)
+    items = checked_items(objective, items, context)
     if items.batch != 1:
         raise InvalidInput("items", found=f"a batch of {items.batch} sets", allowed="one set")
     return items

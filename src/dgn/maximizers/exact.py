@@ -39,7 +39,7 @@ def exact(
     For one small set: 30 items and k = 7 take well under a second. The time grows fast with both;
     after `max_nodes` partial sets, SearchTooLarge is raised.
     """
-    items = checked_single_set(objective, items)
+    items = checked_single_set(objective, items, context)
     k = min(checked_count(k), int(namespace(items.mask).sum(items.mask)))
     first_guess = greedy(objective, items, k, context=context)[0]
     search = _Search(objective, items, k, context, max_nodes, first_guess)
@@ -66,7 +66,7 @@ class _Nodes:
     """Partial sets of one size, the most promising last.
 
     state: of each partial set.
-    values: [nodes], f of it.
+    values: [nodes], f of it, given the context.
     chosen: [nodes, size], its items.
     ceilings: [nodes, items], what the gain of an item cannot exceed; −inf where it may not join.
     bounds: [nodes], what no completion can exceed.
@@ -106,7 +106,8 @@ class _Search:
         self.xp = namespace(items.features)
         self.root = objective.empty(items, context)
         self.best_set = first_guess.indices
-        self.best_value = objective.value(self.root)[0].item() + first_guess.values[-1]
+        # Everything counts from the context on: beside its own value, gains could round away.
+        self.best_value = first_guess.values[-1]
         self.max_nodes = self.nodes_left = max_nodes
         self.rows_at_once = max(1, _ELEMENTS_AT_ONCE // items.features.shape[2])
 
@@ -131,7 +132,7 @@ class _Search:
         gains = self.objective.gains(self.items, self.root)
         return _Nodes(
             state=self.root,
-            values=self.objective.value(self.root),
+            values=xp.zeros_like(gains[:, 0]),
             chosen=xp.zeros((1, 0), dtype=xp.int64, device=device_of(gains)),
             ceilings=xp.where(self.items.mask, gains, xp.full_like(gains, -xp.inf)),
             bounds=xp.full_like(gains[:, 0], xp.inf),
@@ -148,7 +149,7 @@ class _Search:
     @property
     def _to_beat(self) -> float:
         # A set that is better by rounding alone is no better.
-        return self.best_value * (1 + 8 * self.xp.finfo(self.items.features.dtype).eps)
+        return self.best_value * (1 + 8 * float(self.xp.finfo(self.items.features.dtype).eps))
 
     def _promising(self, nodes: _Nodes) -> _Nodes:
         (indices,) = self.xp.nonzero(nodes.bounds > self._to_beat)
@@ -186,10 +187,12 @@ class _Search:
         parent, ranks = parent[ordered], xp.stack([first[ordered], second[ordered]], axis=1)
         for start in range(0, parent.shape[0], self.rows_at_once):
             rows = parent[start : start + self.rows_at_once]
-            pairs = xp.take_along_axis(
-                xp.take(order, rows, axis=0), ranks[start : start + self.rows_at_once], axis=1
-            )
-            found = self.objective.value(self._joined(nodes.state.rows(rows), pairs))
+            rank = ranks[start : start + self.rows_at_once]
+            pairs = xp.take_along_axis(xp.take(order, rows, axis=0), rank, axis=1)
+            first_gain = gains[rows, rank[:, 0]]
+            with_first = self._joined(nodes.state.rows(rows), pairs[:, :1])
+            second_gain = self._gains_of(pairs[:, 1], with_first)
+            found = xp.take(nodes.values, rows, axis=0) + first_gain + second_gain
             row = int(xp.argmax(found))
             if found[row].item() > self._to_beat:
                 self.best_value = found[row].item()
@@ -209,11 +212,14 @@ class _Search:
         for start in range(0, parent.shape[0], self.rows_at_once):
             part = slice(start, start + self.rows_at_once)
             rows, column = parent[part], item[part]
-            candidate = self.items.gather(column[:, None])
-            state = self.objective.empty(candidate, nodes.state.rows(rows))
-            gains[rows, column] = self.objective.gains(candidate, state)[:, 0]
+            gains[rows, column] = self._gains_of(column, nodes.state.rows(rows))
         order = xp.argsort(gains, axis=1, descending=True, stable=True)
         return order, xp.take_along_axis(gains, order, axis=1)
+
+    def _gains_of(self, chosen: Array, states: State) -> Float[Array, " nodes"]:
+        """What one item each, [nodes], adds to these states."""
+        candidate = self.items.gather(chosen[:, None])
+        return self.objective.gains(candidate, self.objective.empty(candidate, states))[:, 0]
 
     def _joined(self, states: State, chosen: Array) -> State:
         """The states after these items, [nodes, joining], joined."""

@@ -32,7 +32,7 @@ def greedy(
         >>> print(greedy(FeatureCoverage(), np.array([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]]), k=2)[0])
         picked 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
     """
-    items = checked_items(objective, items)
+    items = checked_items(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
     state = objective.empty(items, context)
     return _search(objective, items, state, k, stop_share)

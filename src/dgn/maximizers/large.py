@@ -26,7 +26,6 @@ class GrowingSelection:
         self.xp = namespace(items.features)
         nothing = items.slice(0, 1)
         self.level = objective.empty(nothing, context)
-        self.given = objective.value(self.level)[0].item()
         self.indices: list[int] = []
         self.gains: list[float] = []
         self.values: list[float] = []
@@ -56,7 +55,11 @@ class GrowingSelection:
 
     def too_little(self, gain: float) -> bool:
         """Whether a pick of this gain falls under the share of the first gain that was asked."""
-        return bool(self.gains) and gain < self.stop_share * self.gains[0]
+        if not self.gains:
+            return False
+        # In the features' own precision, as greedy compares.
+        first = self.xp.asarray(self.gains[:1], dtype=self.items.features.dtype)
+        return gain < (self.stop_share * first)[0].item()
 
     def pick(self, index: int, gain: float) -> None:
         """Add one item."""
@@ -65,7 +68,8 @@ class GrowingSelection:
         self.level = self.objective.add(item, state, self.xp.ones_like(state.outside))
         self.indices.append(index)
         self.gains.append(gain)
-        self.values.append(self.objective.value(self.level)[0].item() - self.given)
+        # Gains add up to the value; the difference of two values would drown in the context's.
+        self.values.append(self.value + gain)
 
     def bound(self, ceilings: Float[Array, " items"], k: int) -> float:
         """What no set of k items can exceed, if no gain given the picks exceeds its ceiling."""
@@ -73,5 +77,5 @@ class GrowingSelection:
 
     def finish(self, bound: float) -> Selection:
         """The selection as it stands."""
-        certificate = Certificate(self.value, max(bound, self.value))
+        certificate = Certificate(self.value, self.value if bound < self.value else bound)
         return Selection(tuple(self.indices), tuple(self.gains), tuple(self.values), certificate)

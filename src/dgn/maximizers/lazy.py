@@ -28,7 +28,7 @@ def lazy_greedy(
     ceiling reaches the top are looked at again. Memory is linear in the items. The certificate
     comes from the ceilings, for nothing.
     """
-    items = checked_single_set(objective, items)
+    items = checked_single_set(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
     growing = GrowingSelection(objective, items, context, stop_share)
     queue = _CeilingQueue(growing.all_gains(), items.mask[0])

@@ -56,12 +56,12 @@ class Selections:
     def __getitem__(self, row: int) -> Selection:
         count = int(self.counts[row])
         values = tuple(self.values[row, :count].tolist())
-        reached = values[-1] if values else 0.0
+        reached, bound = values[-1] if values else 0.0, self.bounds[row].item()
         return Selection(
             indices=tuple(self.indices[row, :count].tolist()),
             gains=tuple(self.gains[row, :count].tolist()),
             values=values,
-            certificate=Certificate(reached, max(reached, self.bounds[row].item())),
+            certificate=Certificate(reached, reached if bound < reached else bound),
         )
 
     def __iter__(self) -> Iterator[Selection]:

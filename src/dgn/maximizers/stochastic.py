@@ -30,7 +30,7 @@ def stochastic_greedy(
     n·log(1/ε) gains in all, whatever k is; one more pass over the items makes the certificate.
     The same seed gives the same picks.
     """
-    items = checked_single_set(objective, items)
+    items = checked_single_set(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
     if not 0 < epsilon < 1:
         raise InvalidInput("epsilon", found=f"{epsilon}", allowed="a number between 0 and 1")

@@ -47,5 +47,5 @@ class SetFunction(ABC):
         """f(A) of every set, [batch]."""
 
     @abstractmethod
-    def check(self, items: Items) -> None:
-        """Raise InvalidInput unless the items and the function's own weights are allowed."""
+    def check(self, items: Items, context: State | None = None) -> None:
+        """Raise InvalidInput unless the items, the context and the weights are allowed."""

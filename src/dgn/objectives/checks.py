@@ -10,14 +10,18 @@ import math
 
 from dgn.arrays import Array, namespace
 from dgn.errors import InvalidInput
+from dgn.objectives.items import State
 
 
-def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> None:
-    """Raise InvalidInput unless all values are finite, at least 0 and at most `ceiling`."""
+def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> float:
+    """Raise InvalidInput unless all values are finite, at least 0 and at most `ceiling`.
+
+    Gives back the largest of them.
+    """
     xp = namespace(values)
     low, high = xp.min(values).item(), xp.max(values).item()
     if low >= 0 and high <= ceiling and high < math.inf:
-        return
+        return high
     bad = ~((values >= 0) & (values <= ceiling) & xp.isfinite(values))
     first = [int(axis[0]) for axis in xp.nonzero(bad)]
     value = values[tuple(first)].item()
@@ -25,6 +29,27 @@ def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> N
     raise InvalidInput(
         argument, found=f"{value:g} at {first}", allowed=f"finite numbers of at least 0{top}"
     )
+
+
+def check_maker(state: State, maker: str) -> None:
+    """Raise InvalidInput if the state is that of another function."""
+    if state.maker != maker:
+        raise InvalidInput(
+            "state",
+            found=f"a state of {state.maker or 'no function'}",
+            allowed=f"a state that {maker} made",
+        )
+
+
+def check_sum(largest: float, features: Array) -> None:
+    """Raise InvalidInput if all items of a set might add up beyond what their dtype can hold."""
+    items, most = features.shape[1], float(namespace(features).finfo(features.dtype).max)
+    if largest * items > most:
+        raise InvalidInput(
+            "features",
+            found=f"{largest:g}; {items} of these may add up to more than {features.dtype} holds",
+            allowed=f"at most {most / items:g}; scale the features, or take a wider dtype",
+        )
 
 
 def check_mask(mask: Array) -> None:

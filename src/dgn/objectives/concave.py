@@ -55,7 +55,15 @@ class Power(Concave):
         return safe_power(x, self.exponent)
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
-        return safe_power(x + step, self.exponent) - safe_power(x, self.exponent)
+        # Small steps as x^e · ((1 + step/x)^e − 1), which cancels nothing; for large ones there is
+        # nothing to cancel, and step/x might overflow.
+        xp = namespace(x)
+        small = (step <= x) & (x > 0)
+        base = xp.where(x > 0, x, 1.0)
+        growth = xp.where(small, step, 0.0) / base
+        by_ratio = base**self.exponent * xp.expm1(self.exponent * xp.log1p(growth))
+        difference = safe_power(x + step, self.exponent) - safe_power(x, self.exponent)
+        return xp.where(small, by_ratio, difference)
 
 
 @final

@@ -10,7 +10,7 @@ from typing import ClassVar, final
 from dgn.arrays import Array, Float, cast_like, device_of, namespace
 from dgn.errors import InvalidInput
 from dgn.objectives.base import SetFunction
-from dgn.objectives.checks import check_range
+from dgn.objectives.checks import check_maker, check_range, check_sum
 from dgn.objectives.items import Items, State
 
 
@@ -26,6 +26,8 @@ class WeightedCoverage(SetFunction):
 
     initial_level: ClassVar[float] = 0.0
     feature_ceiling: ClassVar[float] = math.inf
+    level_ceiling: ClassVar[float] = math.inf
+    adds_up: ClassVar[bool] = False
 
     @abstractmethod
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
@@ -45,13 +47,15 @@ class WeightedCoverage(SetFunction):
     def empty(self, items: Items, context: State | None = None) -> State:
         features = items.features
         xp, device = namespace(features), device_of(features)
+        self._check_weights_fit(items)
         if context is None:
             shape = (items.batch, features.shape[2])
             level = xp.full(shape, self.initial_level, dtype=features.dtype, device=device)
         else:
+            check_maker(context, type(self).__name__)
             level = _context_level(context, items)
         outside = xp.ones((items.batch, items.size), dtype=features.dtype, device=device)
-        return State(level, outside)
+        return State(level, outside, maker=type(self).__name__)
 
     @final
     def gains(self, items: Items, state: State) -> Float[Array, "batch items"]:
@@ -71,7 +75,7 @@ class WeightedCoverage(SetFunction):
     @final
     def add(self, items: Items, state: State, member: Float[Array, "batch items"]) -> State:
         level = self.raised(items, state, state.outside * member)
-        return State(level, state.outside * (1 - member))
+        return State(level, state.outside * (1 - member), maker=state.maker)
 
     @final
     def value(self, state: State) -> Float[Array, " batch"]:
@@ -82,18 +86,29 @@ class WeightedCoverage(SetFunction):
         return xp.vecdot(covered, cast_like(self.weights, covered))
 
     @final
-    def check(self, items: Items) -> None:
-        check_range("features", items.features, ceiling=self.feature_ceiling)
+    def check(self, items: Items, context: State | None = None) -> None:
+        largest = check_range("features", items.features, ceiling=self.feature_ceiling)
+        if self.adds_up:
+            check_sum(largest, items.features)
         if self.weights is not None:
-            weights = cast_like(self.weights, items.features)
-            width = items.features.shape[2]
-            if tuple(weights.shape) not in {(width,), (items.batch, width)}:
-                raise InvalidInput(
-                    "weights",
-                    found=f"shape {tuple(weights.shape)}",
-                    allowed=f"({width},) or ({items.batch}, {width}), to fit the features",
-                )
-            check_range("weights", weights)
+            self._check_weights_fit(items)
+            check_range("weights", cast_like(self.weights, items.features))
+        if context is not None:
+            check_maker(context, type(self).__name__)
+            check_range("context", context.level, ceiling=self.level_ceiling)
+
+    def _check_weights_fit(self, items: Items) -> None:
+        if self.weights is None:
+            return
+        shape = tuple(cast_like(self.weights, items.features).shape)
+        width = items.features.shape[2]
+        # One row will do for any batch: a search may look at one set in many states at once.
+        if shape not in {(width,), (1, width), (items.batch, width)}:
+            raise InvalidInput(
+                "weights",
+                found=f"shape {shape}",
+                allowed=f"({width},) or ({items.batch}, {width}), to fit the features",
+            )
 
     def _weights_by_item(self, items: Items) -> Float[Array, "... features"]:
         weights = cast_like(self.weights, items.features)

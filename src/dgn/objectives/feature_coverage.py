@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from dgn.arrays import Array, Float
 from dgn.objectives.concave import Concave, Log1p
@@ -28,6 +28,8 @@ class FeatureCoverage(WeightedCoverage):
     """
 
     concave: Concave = Log1p()
+
+    adds_up: ClassVar[bool] = True
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return self.concave.of(level)

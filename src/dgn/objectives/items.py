@@ -88,11 +88,13 @@ class State:
         picked, 0 for one that was, in between for a soft pick. Kept instead of the membership
         because picks multiply it, and 1 − s would lose what s keeps near 1.
     parts: the states of the parts of a mixture, which has no level of its own.
+    maker: the name of the function whose state this is; to another function it means nothing.
     """
 
     level: Array
     outside: Array
     parts: tuple[State, ...] = ()
+    maker: str = ""
 
     def rows(self, indices: Array) -> State:
         """The states of these rows of the batch, [chosen]."""
@@ -101,6 +103,7 @@ class State:
             level=None if self.parts else xp.take(self.level, indices, axis=0),
             outside=xp.take(self.outside, indices, axis=0),
             parts=tuple(part.rows(indices) for part in self.parts),
+            maker=self.maker,
         )
 
 

@@ -9,7 +9,7 @@ from typing import final
 from dgn.arrays import Array, Float, cast_like, namespace
 from dgn.errors import InvalidInput
 from dgn.objectives.base import SetFunction
-from dgn.objectives.checks import check_range
+from dgn.objectives.checks import check_maker, check_range
 from dgn.objectives.items import Items, State
 
 
@@ -70,10 +70,11 @@ class Mixture(SetFunction):
         parts = zip(self.functions, _parts(state), strict=True)
         return sum(weights[i] * f.value(part) for i, (f, part) in enumerate(parts))
 
-    def check(self, items: Items) -> None:
+    def check(self, items: Items, context: State | None = None) -> None:
         check_range("weights", cast_like(self.weights, items.features))
-        for f, view in zip(self.functions, self._views(items), strict=True):
-            f.check(view)
+        given = (None,) * len(self.functions) if context is None else _parts(context)
+        for f, view, part in zip(self.functions, self._views(items), given, strict=True):
+            f.check(view, part)
 
     def _views(self, items: Items) -> list[Items]:
         if self.columns is None:
@@ -85,12 +86,9 @@ class Mixture(SetFunction):
 
 
 def _parts(state: State) -> tuple[State, ...]:
-    if not state.parts:
-        raise InvalidInput(
-            "state", found="the state of another function", allowed="a state that a Mixture made"
-        )
+    check_maker(state, "Mixture")
     return state.parts
 
 
 def _joined(parts: list[State]) -> State:
-    return State(level=None, outside=parts[0].outside, parts=tuple(parts))
+    return State(level=None, outside=parts[0].outside, parts=tuple(parts), maker="Mixture")

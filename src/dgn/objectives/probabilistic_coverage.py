@@ -22,6 +22,7 @@ class ProbabilisticCoverage(WeightedCoverage):
 
     initial_level: ClassVar[float] = 1.0
     feature_ceiling: ClassVar[float] = 1.0
+    level_ceiling: ClassVar[float] = 1.0
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return 1 - level

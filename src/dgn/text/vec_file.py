@@ -120,6 +120,8 @@ def _convert(
         _write_index(words, making)
         meta = json.dumps(_meta_of(making, fingerprint))
         (making / "meta.json").write_text(meta, encoding="utf-8")
+        if _is_whole(folder, fingerprint):
+            return  # another process was faster, and may be reading it already
         shutil.rmtree(folder, ignore_errors=True)
         try:
             making.rename(folder)

@@ -13,7 +13,7 @@ from dgn.maximizers import Selections, top_k
 from dgn.unfolding.feedforward import FeedForwardEncoder
 from dgn.unfolding.layer import PAPER_LAYERS
 from dgn.unfolding.losses import weighted_binary_cross_entropy
-from dgn.unfolding.network import SelectionNetwork
+from dgn.unfolding.network import SelectionNetwork, without_padding
 
 
 class ScoringNetwork(SelectionNetwork):
@@ -33,22 +33,22 @@ class ScoringNetwork(SelectionNetwork):
     def forward(
         self, x: Tensor, mask: Tensor | None = None, k: int | None = None
     ) -> Tensor | Selections:
-        return self.scores(x) if self.training else self.select(x, mask, k)
+        return self.scores(x, mask) if self.training else self.select(x, mask, k)
 
     @final
-    def scores(self, x: Tensor) -> Float[Tensor, "batch items"]:
+    def scores(self, x: Tensor, mask: Tensor | None = None) -> Float[Tensor, "batch items"]:
         """A score for every item, [batch, items], before the sigmoid."""
-        return self.score(self.encoder(x))[..., 0]
+        return self.score(self.encoder(without_padding(x, mask)))[..., 0]
 
     @final
     def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
         real = torch.ones_like(gold) if mask is None else mask
-        return weighted_binary_cross_entropy(self.scores(x), gold, real, self.positive_weight)
+        return weighted_binary_cross_entropy(self.scores(x, mask), gold, real, self.positive_weight)
 
     @final
     @torch.no_grad()
     def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
-        return top_k(self.scores(x), PAPER_LAYERS if k is None else k, mask)
+        return top_k(self.scores(x, mask), PAPER_LAYERS if k is None else k, mask)
 
 
 @final

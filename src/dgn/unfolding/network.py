@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dgn.arrays import Float
+from dgn.errors import InvalidInput
 from dgn.maximizers import Selections, greedy
 from dgn.objectives import Items, SetFunction
 from dgn.unfolding.layer import Unfolded, UnfoldedGreedy
@@ -28,6 +29,11 @@ class SelectionNetwork(nn.Module, ABC):
     @abstractmethod
     def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
         """Pick up to k items of every set."""
+
+
+def without_padding(x: Tensor, mask: Tensor | None) -> Tensor:
+    """X with zeros for padding: a NaN there would come back through the encoder's gradient."""
+    return x if mask is None else torch.where(mask[..., None], x, 0.0)
 
 
 @final
@@ -58,7 +64,13 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
     def forward(
         self, x: Tensor, mask: Tensor | None = None, k: int | None = None
     ) -> Unfolded | Selections:
-        return self.unfold(x, mask) if self.training else self.select(x, mask, k)
+        if not self.training:
+            return self.select(x, mask, k)
+        if k is not None:
+            raise InvalidInput(
+                "k", found=f"{k} in training mode", allowed="eval() first; K layers train"
+            )
+        return self.unfold(x, mask)
 
     def unfold(self, x: Tensor, mask: Tensor | None = None) -> Unfolded:
         """The soft search, differentiable."""
@@ -74,7 +86,7 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
 
     def encode(self, x: Tensor, mask: Tensor | None = None) -> Items:
         """The items as the objective sees them."""
-        return Items(self.encoder(x), mask)
+        return Items(self.encoder(without_padding(x, mask)), mask)
 
     def set_function(self) -> SetFunction:
         """The objective as it stands, to maximise or to explain by hand."""
