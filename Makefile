@@ -13,7 +13,7 @@ setup: $(READY)  ## Build .venv, pinned, with torch's CPU build
 $(READY): pyproject.toml requirements/torch.txt requirements/dev.lock scripts/setup
 	PYTHON=$(PYTHON) scripts/setup
 
-demo: $(READY)  ## Train on a generated problem and print the paper's table (under a minute)
+demo: $(READY)  ## Train on a generated problem and print the paper's table
 	$(BIN)/dgn demo
 
 test: lint types $(READY)  ## Lint, types and tests: all that CI runs
