@@ -29,6 +29,7 @@ from dgn.text.vectors import PooledVectors, open_vectors
 
 VERSION = 1
 _TEXTS_AT_ONCE = 8192
+_COUNTS = ("claims", "sentences", "missing")
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,16 @@ class FeatureOptions:
 
 @dataclass(frozen=True)
 class FeatureReport:
-    """What a build did. made: False where the folder was up to date already."""
+    """What a build did.
+
+    made: False where the folder was up to date already. missing: how many gold sentences are no
+    candidate: they do not exist, or their page was not retrieved. changed: why it was made anew.
+    """
 
     made: bool
     claims: int
     sentences: int
+    missing: int
     changed: tuple[str, ...] = ()
 
 
@@ -78,7 +84,7 @@ def build_features(
     changed = tuple(name for name in key if before and before["key"].get(name) != key[name])
     if before is not None and not changed:
         if before["files"] == _sizes(folder):
-            return FeatureReport(False, before["claims"], before["sentences"])
+            return FeatureReport(False, *(before[name] for name in _COUNTS))
         changed = ("its own files",)
     partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.making-", dir=_made(folder.parent)))
     try:
@@ -93,13 +99,14 @@ def build_features(
                     problems.report(_nothing_to_pick(example))
         if not writer.claim_count:
             raise InvalidInput("examples", found="none", allowed="at least one claim with pages")
-        counts = {"claims": writer.claim_count, "sentences": writer.sentence_count}
+        found = (writer.claim_count, writer.sentence_count, writer.missing_count)
+        counts = dict(zip(_COUNTS, found, strict=True))
         write_meta(partial, {"key": key, "files": _sizes(partial), **counts})
         _put_in_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     on_progress(writer.claim_count, writer.sentence_count)
-    return FeatureReport(True, writer.claim_count, writer.sentence_count, changed)
+    return FeatureReport(True, *found, changed)
 
 
 def _nothing_to_pick(example: Example) -> BrokenInput:
@@ -142,7 +149,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 def _meta_of(folder: Path) -> dict[str, Any] | None:
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        counts = {name: int(meta[name]) for name in ("claims", "sentences")}
+        counts = {name: int(meta[name]) for name in _COUNTS}
         return {"key": dict(meta["key"]), "files": dict(meta["files"]), **counts}
     except (OSError, ValueError, KeyError, TypeError):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -164,6 +171,7 @@ class _Writer:
         self._first_row: dict[int, int] = {}
         self._offsets = [0]
         self._ids: list[str] = []
+        self.missing_count = 0
         self._candidates: list[NDArray[np.int32]] = []
         self._gold: list[NDArray[np.bool_]] = []
         pool = EmbeddingPool(options, vectors, workers)
@@ -182,6 +190,7 @@ class _Writer:
     def add(self, example: Example) -> None:
         self._claims.add([example.claim.text])
         self._ids.append(example.claim.id)
+        self.missing_count += len(example.missing)
         rows = np.concatenate([self._rows_of(*page) for page in _by_page(example)])
         self._candidates.append(rows.astype(np.int32))
         self._gold.append(np.array(example.gold, dtype=bool))

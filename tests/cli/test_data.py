@@ -128,5 +128,7 @@ def test_retrieved_pages_and_plain_texts(files: Path, capsys: pytest.CaptureFixt
     claims, out = str(files / "dev.jsonl"), str(files / "retrieved")
     capsys.readouterr()
     assert main(["data", "features", claims, *options, "--out", out]) == 0
-    assert "3 claims, 2 sentences" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "3 claims, 2 sentences" in printed
+    assert "gold sentences that are no candidate: 2" in printed
     assert json.loads((files / "retrieved" / "meta.json").read_text())["key"]["retrieved"]

@@ -3,10 +3,8 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dgn.data.lines import Line, Problems
+from dgn.data.lines import Line
 from dgn.data.plain import parse_plain, read_plain, write_plain
 from dgn.errors import BrokenInput
 from fever_files import write_jsonl
@@ -101,31 +99,3 @@ def test_evidence_beyond_the_page_is_reported_as_missing(tmp_path: Path) -> None
     row = {"claim": "c", "sentences": ["x"], "evidence": [[5]]}
     (example,) = read_plain(write_jsonl(tmp_path / "m.jsonl", [row]))
     assert [(piece.page, piece.sentence) for piece in example.missing] == [("", 5)]
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=8,
-)
-keys = st.sampled_from(["claim", "sentences", "documents", "evidence", "id", "label", "title"])
-rows_or_bytes = (
-    st.dictionaries(keys, json_values).map(lambda row: json.dumps(row).encode())
-    | st.binary(max_size=40)
-    | st.just(b'{"claim": "c", "sentences": ["x"]}')
-)
-
-
-@given(st.lists(rows_or_bytes, max_size=6))
-def test_any_line_is_read_or_reported_never_lost_and_never_a_traceback(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
-    path = tmp_path_factory.mktemp("fuzz") / "m.jsonl"
-    cleaned = [line.replace(b"\n", b" ") for line in lines]
-    path.write_bytes(b"\n".join(cleaned))
-    problems = Problems(skip=True)
-    read = len(list(read_plain(path, problems)))
-    assert read + problems.count == sum(bool(line.strip()) for line in cleaned)
-    if problems.count:
-        with pytest.raises(BrokenInput, match=r"m\.jsonl, line"):
-            list(read_plain(path))

@@ -130,6 +130,8 @@ def _features(options: argparse.Namespace) -> int:
         print(f"made anew, because of a change in: {', '.join(report.changed)}")
     state = "written" if report.made else "up to date"
     print(f"{options.out}: {state}, {report.claims:,} claims, {report.sentences:,} sentences")
+    if report.missing:
+        print(f"gold sentences that are no candidate: {report.missing:,} (see dgn data inspect)")
     _list_problems(problems)
     return 0
 
