@@ -13,10 +13,23 @@ A message says what was found, what is allowed and, where it helps, what to do.
 from __future__ import annotations
 
 import importlib.util
+from typing import Any
 
 
 class DGNError(Exception):
     """The root of the tree: `except DGNError` catches all that dgn raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors of a worker process come back pickled, and Python would call the class with the
+        # message alone, which most of these do not take.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[DGNError], args: tuple[Any, ...], about: dict[str, Any]) -> DGNError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(about)
+    return error
 
 
 class InvalidInput(DGNError, ValueError):
