@@ -1,10 +1,17 @@
 """Shape checks are on in the tests: jaxtyping's annotations, enforced by beartype."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 os.environ["DGN_CHECK_SHAPES"] = "1"
 # One thread a worker: two workers with two threads each fight over two cores, and both lose.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# What the tests cache is theirs, and gone with them.
+os.environ["DGN_CACHE"] = tempfile.mkdtemp(prefix="dgn-tests-")
+atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
 
 from hypothesis import settings
 from jaxtyping import install_import_hook
