@@ -5,6 +5,9 @@ import os
 import shutil
 import tempfile
 
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
 os.environ["DGN_CHECK_SHAPES"] = "1"
 # One thread a worker: two workers with two threads each fight over two cores, and both lose.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -12,9 +15,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # What the tests cache is theirs, and gone with them.
 os.environ["DGN_CACHE"] = tempfile.mkdtemp(prefix="dgn-tests-")
 atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
-
-from hypothesis import settings
-from jaxtyping import install_import_hook
 
 # The rooms that hold arrays; files and records have no shapes to check.
 ROOMS = ("numerics", "objectives", "maximizers", "unfolding", "explanation", "data.batches", "text")
