@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dgn.errors import InvalidInput
-from dgn.evaluation import scores_at
+from dgn.evaluation import hits_at, scores_at
 
 GOLD = np.array([[True, False, True, False], [False, True, False, False], [False] * 4])
 PICKS = np.array([[0, 1, 2], [3, 1, -1], [0, 1, 2]])
@@ -28,3 +28,11 @@ def test_nothing_to_find_is_an_error() -> None:
         scores_at(1, PICKS[:1], np.zeros((1, 4), dtype=bool))
     with pytest.raises(InvalidInput, match="k: found 0"):
         scores_at(0, PICKS, GOLD)
+
+
+def test_micro_counts_sentences_and_not_claims() -> None:
+    hits = hits_at(2, PICKS, GOLD)
+    assert hits.recalls.tolist() == [0.5, 1.0]
+    assert hits.micro.recall == pytest.approx(2 / 3)
+    assert hits.micro.precision == pytest.approx(2 / 4)
+    assert hits.macro.recall == pytest.approx(3 / 4)
