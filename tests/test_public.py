@@ -12,7 +12,6 @@ import dgn
 import dgn.maximizers
 import dgn.objectives
 import dgn.unfolding
-from dgn.arrays import Array, Float
 from dgn.errors import DGNError, InvalidInput, MissingExtra, require_extra
 
 SITE_PACKAGES = Path(np.__file__).parents[1]
@@ -124,4 +123,3 @@ def test_shape_checks_are_on_in_the_tests() -> None:
 
     with pytest.raises(TypeCheckError):
         one_hot(np.ones((2, 2), dtype=int), 3)
-    assert Float[Array, "batch"] is not None
