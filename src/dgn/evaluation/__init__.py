@@ -1,6 +1,6 @@
 """How good is it? The paper's scores, FEVER's official ones, and how sure we are of them."""
 
-from dgn.evaluation.fever import FeverEvidenceScores, fever_evidence_scores
+from dgn.evaluation.fever_scores import FeverEvidenceScores, fever_evidence_scores
 from dgn.evaluation.scores import Hits, Scores, hits_at, scores_at
 from dgn.evaluation.uncertainty import (
     Interval,

@@ -2,7 +2,7 @@
 
 The paper's scores count gold sentences. Macro is the mean over claims; micro counts all sentences
 of all claims together, so that claims with much gold weigh more. FEVER's official scores are
-others: see `dgn.evaluation.fever`.
+others: see `dgn.evaluation.fever_scores`.
 """
 
 from __future__ import annotations
