@@ -7,7 +7,16 @@ import sys
 
 from benchmarks.measure import machine
 
-ALL = ("checks", "exact_search", "large_sets", "peers", "ingest", "embedding", "vec_file")
+ALL = (
+    "checks",
+    "exact_search",
+    "large_sets",
+    "peers",
+    "ingest",
+    "embedding",
+    "vec_file",
+    "fever_text",
+)
 
 
 def main(names: list[str]) -> None:

@@ -71,6 +71,21 @@ def test_the_same_is_not_made_twice_and_a_change_is_noticed(
     assert not build(data, out, key="2", unit=True).made
 
 
+def test_an_input_that_went_is_a_change_too(data: tuple[Path, Path], tmp_path: Path) -> None:
+    def build_with(inputs: dict[str, str]) -> tuple[str, ...]:
+        report = build_features(
+            lambda problems: read_examples(*data, problems),
+            tmp_path / "features",
+            FeatureOptions(),
+            inputs,
+            workers=1,
+        )
+        return report.changed
+
+    build_with({"claims": "1", "retrieved": "2"})
+    assert build_with({"claims": "1"}) == ("retrieved",)
+
+
 def test_a_build_that_fails_leaves_the_old_features(
     data: tuple[Path, Path], tmp_path: Path
 ) -> None:

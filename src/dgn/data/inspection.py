@@ -18,8 +18,9 @@ from dgn.data.sources import format_of, open_pages, read_claims
 class Inspection:
     """Counts over a file of claims.
 
-    evidence_sizes: how many claims have that many gold sentences. page_sizes: how many examples
-    have that many candidates (only with pages). missing: claims whose evidence is not there.
+    evidence_sizes, group_counts, page_counts: how many claims have that many gold sentences, groups
+    of evidence, and pages of evidence. candidates: how many examples have that many (only where
+    the pages are known). missing: evidence that is not there, in words.
     """
 
     format: str
@@ -31,14 +32,13 @@ class Inspection:
     candidates: Counter[int] = field(default_factory=Counter[int])
     examples: int = 0
     missing: list[str] = field(default_factory=list[str])
-    problems: Problems = field(default_factory=Problems)
 
 
 def inspect_claims(
     path: Path, pages: Path | None, problems: Problems, split: Splitter | None = None
 ) -> Inspection:
     """Read a file once and count; `pages` also count candidates and look for the evidence."""
-    found = Inspection(format_of(path), problems=problems)
+    found = Inspection(format_of(path))
     if found.format == "plain":
         for example in read_plain(path, problems, split=split):
             count_claim(example.claim, found)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dgn.data.records import Claim, Evidence
 from dgn.errors import InvalidInput
+from dgn.evaluation.scores import harmonic_mean
 
 OFFICIAL_CUT_OFF = 5
 
@@ -28,8 +29,7 @@ class FeverEvidenceScores:
     @property
     def f1(self) -> float:
         """The harmonic mean of the two."""
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
+        return harmonic_mean(self.precision, self.recall)
 
 
 def fever_evidence_scores(

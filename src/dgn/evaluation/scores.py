@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 from dgn.errors import InvalidInput
 
 
+def harmonic_mean(a: float, b: float) -> float:
+    """2ab / (a + b); 0 where both are."""
+    return 2 * a * b / (a + b) if a + b else 0.0
+
+
 @dataclass(frozen=True)
 class Scores:
     """Recall and precision, both macro or both micro."""
@@ -26,8 +31,7 @@ class Scores:
     @property
     def f1(self) -> float:
         """The harmonic mean of the two."""
-        total = self.recall + self.precision
-        return 2 * self.recall * self.precision / total if total else 0.0
+        return harmonic_mean(self.recall, self.precision)
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,7 @@ def build_features(
         **inputs,
     }
     before = _meta_of(folder)
-    changed = tuple(name for name in key if before and before["key"].get(name) != key[name])
+    changed = _differences(before["key"], key) if before else ()
     if before is not None and not changed:
         if before["files"] == _sizes(folder):
             return FeatureReport(False, *(before[name] for name in _COUNTS))
@@ -94,6 +94,12 @@ def build_features(
         shutil.rmtree(partial, ignore_errors=True)
     on_progress(writer.claim_count, writer.sentence_count)
     return FeatureReport(True, *found, changed)
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
+    """The names of what changed, came or went."""
+    names = dict.fromkeys([*now, *before])
+    return tuple(name for name in names if before.get(name) != now.get(name))
 
 
 def _nothing_to_pick(example: Example) -> BrokenInput:

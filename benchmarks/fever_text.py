@@ -1,0 +1,86 @@
+"""FEVER's own sentences, where ../shared/data is there: embedding them, and what pooling loses.
+
+Recall of cosine Top-k on fever-eraser/dev, pooled 300-d vectors, with and without punctuation.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import print_table
+from dgn.data.sources import read_examples
+from dgn.evaluation import scores_at
+from dgn.features import EmbeddingPool, FeatureOptions
+from dgn.maximizers import top_k
+from dgn.text import clean_brackets, open_vectors, split_words
+from dgn.text.matching import unit_rows
+from dgn.text.vec_file import VecFile
+from dgn.text.vectors import mean_rows
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+VECTORS = DATA / "vectors" / "english-300d.vec.gz"
+KS = (1, 3, 5, 7)
+_WITH_PUNCTUATION = re.compile(r"\w+(?:['’.\-]\w+)*|[^\w\s]")
+
+
+def run() -> None:
+    if not DATA.is_dir():
+        print("\nfever_text: skipped, ../shared/data is not beside this clone")
+        return
+    _print_rates()
+    rows = [
+        ("words", *_recalls(split_words)),
+        ("and punctuation", *_recalls(lambda t: _WITH_PUNCTUATION.findall(clean_brackets(t)))),
+    ]
+    print_table(
+        "Cosine Top-k on fever-eraser/dev, pooled 300-d vectors, recall",
+        ("pooled", *(f"k = {k}" for k in KS)),
+        rows,
+    )
+
+
+def _print_rates() -> None:
+    pages = sorted((DATA / "fever-eraser" / "docs").iterdir())
+    lines = [line for page in pages for line in page.read_text(encoding="utf-8").split("\n")]
+    texts = [line for line in lines if line.strip()] * 4
+    rows: list[tuple[object, ...]] = []
+    for vectors in (str(VECTORS), "wordllama"):
+        pool = EmbeddingPool(FeatureOptions(vectors), open_vectors(vectors), 2)
+        rates: list[str] = []
+        for _ in range(3):
+            started = time.perf_counter()
+            parts = [pool.embed(texts[i : i + 8192]) for i in range(0, len(texts), 8192)]
+            for part in parts:
+                part.result()
+            rates.append(f"{len(texts) / (time.perf_counter() - started):,.0f}")
+        pool.close()
+        rows.append((Path(vectors).name, *rates))
+    print_table(
+        f"Embedding FEVER's own sentences, 2 workers, {len(texts):,} texts",
+        ("vectors", "sentences/s, first time", "again", "and again"),
+        rows,
+    )
+
+
+def _recalls(split: object) -> list[str]:
+    vectors = VecFile(VECTORS)
+    row_of = lru_cache(maxsize=None)(vectors.row_of)
+    dev = DATA / "fever-eraser"
+    examples = list(read_examples(dev / "dev.jsonl", dev / "docs"))
+    longest = max(len(example.candidates) for example in examples)
+    scores = np.zeros((len(examples), longest), dtype=np.float32)
+    mask, gold = np.zeros(scores.shape, dtype=bool), np.zeros(scores.shape, dtype=bool)
+    for row, example in enumerate(examples):
+        texts = [example.claim.text, *(candidate.text for candidate in example.candidates)]
+        rows = [[r for word in split(text) if (r := row_of(word)) >= 0] for text in texts]
+        pooled = unit_rows(mean_rows(vectors.table, rows))
+        count = len(example.candidates)
+        scores[row, :count] = pooled[1:] @ pooled[0]
+        mask[row, :count], gold[row, :count] = True, example.gold
+    picks = top_k(scores, max(KS), mask).indices
+    return [f"{scores_at(k, picks, gold).recall:.3f}" for k in KS]
