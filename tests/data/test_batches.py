@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from dgn.data.batches import ClaimBatches, FeatureTable, Position
+from dgn.data.batches import ClaimBatches, DenseBatches, Position
+from dgn.data.feature_table import FeatureTable
 from dgn.errors import InvalidInput
 
 
@@ -68,9 +69,7 @@ def test_an_epoch_goes_on_exactly_where_it_stopped(table: FeatureTable) -> None:
 
 def test_torch_tables_give_torch_batches_of_the_same_numbers(table: FeatureTable) -> None:
     ours = ClaimBatches(table, 10, seed=0)
-    theirs = ClaimBatches(
-        table, 10, 0, torch.from_numpy(table.claims), torch.from_numpy(table.sentences)
-    )
+    theirs = ClaimBatches(table, 10, 0, torch.from_numpy)
     pairs = zip(ours.from_position(Position()), theirs.from_position(Position()), strict=True)
     for (_, one), (_, other) in pairs:
         assert isinstance(other.x, torch.Tensor)
@@ -78,6 +77,43 @@ def test_torch_tables_give_torch_batches_of_the_same_numbers(table: FeatureTable
         np.testing.assert_array_equal(one.x, other.x.numpy())
         np.testing.assert_array_equal(one.gold, other.gold.numpy())
         np.testing.assert_array_equal(one.mask, other.mask.numpy())
+
+
+def test_evaluation_sees_every_claim_once_and_little_padding(table: FeatureTable) -> None:
+    batches = list(ClaimBatches(table, 10, seed=3).once())
+    assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(137))
+    assert sum((~b.mask).sum() for b in batches) / sum(b.mask.size for b in batches) < 0.1
+
+
+def test_dense_batches_are_rows_of_their_arrays() -> None:
+    random = np.random.default_rng(0)
+    x = random.standard_normal((7, 5, 3)).astype(np.float32)
+    mask = random.random((7, 5)) < 0.7
+    gold = (random.random((7, 5)) < 0.3) & mask
+    batches = DenseBatches(x, gold, mask, 3, seed=1)
+    assert len(batches) == 3
+    for _, batch in batches.from_position(Position()):
+        np.testing.assert_array_equal(batch.x, x[batch.rows])
+        np.testing.assert_array_equal(batch.gold, gold[batch.rows])
+        np.testing.assert_array_equal(batch.mask, mask[batch.rows])
+
+
+def batch_of(table: FeatureTable, claim: int) -> tuple[list, list]:
+    batch = ClaimBatches(table, 1, seed=0).batch(np.array([claim]))
+    return batch.x.tolist(), batch.gold.tolist()
+
+
+def test_tables_join_and_part(table: FeatureTable) -> None:
+    rows = np.array([90, 5, 41])
+    some = table.of_claims(rows)
+    both = FeatureTable.join([table, some])
+    assert both.ids.tolist() == [*table.ids, "c90", "c5", "c41"]
+    for place, claim in enumerate(rows):
+        assert batch_of(some, place) == batch_of(table, claim)
+        assert batch_of(both, 137 + place) == batch_of(table, claim)
+    assert batch_of(both, 90) == batch_of(table, 90)
+    with pytest.raises(InvalidInput, match="tables: found no table"):
+        FeatureTable.join([])
 
 
 def test_bad_input(table: FeatureTable, tmp_path: object) -> None:

@@ -3,7 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dgn.data.batches import ClaimBatches, FeatureTable
+from dgn.data.batches import ClaimBatches
+from dgn.data.feature_table import FeatureTable
 from dgn.data.lines import Problems
 from dgn.data.sources import read_examples
 from dgn.data.store import build_store

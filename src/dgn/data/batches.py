@@ -1,67 +1,31 @@
-"""Features of a whole data set, resident in memory, and batches gathered from them.
+"""Batches of claims of much the same length, in an order that a seed decides.
 
-Every sentence is embedded once, however many claims look at its page. A batch gathers the rows
-that it needs and forms X = claim ⊙ sentence there and then, on the device where the tables lie: X
-itself is never stored.
+An epoch can go on at any batch: the order depends on nothing but the seed and the epoch's number.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.arrays import Array, device_of, namespace
+from dgn.arrays import Array, namespace
+from dgn.data.feature_table import FeatureTable
 from dgn.errors import InvalidInput
 
 _BATCHES_IN_A_POOL = 50
-ARRAYS = ("claims", "sentences", "offsets", "candidates", "gold", "ids")
 
-
-@dataclass(frozen=True, eq=False)
-class FeatureTable:
-    """The features of a data set.
-
-    claims: [claims, dimension]; sentences: [sentences, dimension]; float16.
-    offsets: [claims + 1]; the candidates of claim i are candidates[offsets[i]:offsets[i + 1]].
-    candidates: rows of `sentences`. gold: one for each candidate.
-    ids: [claims], the claims' ids: the way back to their text.
-    """
-
-    claims: NDArray[Any]
-    sentences: NDArray[Any]
-    offsets: NDArray[np.int64]
-    candidates: NDArray[np.int32]
-    gold: NDArray[np.bool_]
-    ids: NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self.claims)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """[claims], how many candidates each has."""
-        return np.diff(self.offsets)
-
-    @classmethod
-    def load(cls, folder: Path | str) -> FeatureTable:
-        """Open the features that `dgn data features` wrote."""
-        folder = Path(folder)
-        if not (folder / "meta.json").is_file():
-            raise InvalidInput(
-                "folder", found=f"no features in {folder}", allowed="what dgn data features wrote"
-            )
-        return cls(*(np.load(folder / f"{name}.npy") for name in ARRAYS))
+Place = Callable[[NDArray[Any]], Array]
+"""Puts a NumPy array where batches are formed: into another library, onto a device."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """x: [batch, items, dimension], float32; gold, mask: [batch, items]; rows: [batch], which."""
+    """x: [batch, items, inputs], float32; gold, mask: [batch, items]; rows: [batch], which."""
 
     x: Array
     gold: Array
@@ -77,71 +41,123 @@ class Position:
     batch: int = 0
 
 
-class ClaimBatches:
-    """Batches of claims of much the same length, in an order that a seed decides.
+class Batches(ABC):
+    """The claims of a data set, batch by batch.
 
-    claims, sentences: the tables of a FeatureTable as arrays of any library, on any device; the
-    batches come as the same. Left out, they are the table's own, as NumPy.
+    lengths: [claims], how many candidates each has. inputs: how many numbers an item has.
     """
 
     def __init__(
-        self,
-        table: FeatureTable,
-        batch_size: int,
-        seed: int,
-        claims: Array = None,
-        sentences: Array = None,
+        self, lengths: NDArray[np.int64], inputs: int, batch_size: int, seed: int
     ) -> None:
         if batch_size < 1:
             raise InvalidInput("batch_size", found=str(batch_size), allowed="at least 1")
-        self.table, self.batch_size, self.seed = table, batch_size, seed
-        self._claims = table.claims if claims is None else claims
-        self._sentences = table.sentences if sentences is None else sentences
+        self.lengths, self.inputs = lengths, inputs
+        self.batch_size, self.seed = batch_size, seed
 
+    @final
     def __len__(self) -> int:
-        return -(-len(self.table) // self.batch_size)
+        return -(-self.claim_count // self.batch_size)
 
-    def from_position(self, position: Position) -> Iterator[tuple[Position, Batch]]:
-        """The rest of the epoch, each batch with the position behind it."""
-        order = self._order(position.epoch)
-        for number in range(position.batch, len(order)):
-            yield Position(position.epoch, number + 1), self.batch(order[number])
+    @final
+    @property
+    def claim_count(self) -> int:
+        """How many claims there are."""
+        return len(self.lengths)
 
+    @abstractmethod
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The batch of these claims."""
-        table = self.table
-        lengths = table.lengths[rows]
-        place = np.arange(int(lengths.max()))
-        mask = place < lengths[:, None]
-        index = np.where(mask, table.offsets[rows, None] + place, 0)
-        gold = table.gold[index] & mask
-        sentences = self._take(self._sentences, table.candidates[index].reshape(-1))
-        xp = namespace(sentences)
-        sentences = xp.reshape(sentences, (*mask.shape, sentences.shape[-1]))
-        claims = self._take(self._claims, rows)[:, None, :]
-        x = xp.astype(claims, xp.float32) * xp.astype(sentences, xp.float32)
-        return Batch(x, self._like_tables(gold), self._like_tables(mask), rows)
+
+    @final
+    def from_position(self, position: Position) -> Iterator[tuple[Position, Batch]]:
+        """The rest of the epoch, each batch with the position behind it."""
+        for behind, rows in self.rows_from(position):
+            yield behind, self.batch(rows)
+
+    @final
+    def rows_from(self, position: Position) -> Iterator[tuple[Position, NDArray[np.int64]]]:
+        """The claims of each batch in the rest of the epoch, with the position behind it."""
+        order = self._order(position.epoch)
+        for number in range(position.batch, len(order)):
+            yield Position(position.epoch, number + 1), order[number]
+
+    @final
+    def once(self) -> Iterator[Batch]:
+        """All claims once, by length, for evaluation: nothing is random, little is padding."""
+        by_length = np.argsort(self.lengths, kind="stable")
+        for start in range(0, self.claim_count, self.batch_size):
+            yield self.batch(by_length[start : start + self.batch_size])
 
     def _order(self, epoch: int) -> list[NDArray[np.int64]]:
         """The claims of each batch: shuffled, then sorted by length within pools, then shuffled."""
         random = np.random.default_rng([self.seed, epoch])
-        shuffled = random.permutation(len(self.table))
+        shuffled = random.permutation(self.claim_count)
         pool = self.batch_size * _BATCHES_IN_A_POOL
         batches: list[NDArray[np.int64]] = []
         for start in range(0, len(shuffled), pool):
             together = shuffled[start : start + pool]
-            together = together[np.argsort(self.table.lengths[together], kind="stable")]
+            together = together[np.argsort(self.lengths[together], kind="stable")]
             batches += np.split(together, range(self.batch_size, len(together), self.batch_size))
         return [batches[i] for i in random.permutation(len(batches))]
 
-    def _take(self, table: Array, rows: NDArray[Any]) -> Array:
-        return namespace(table).take(table, self._like_tables(rows.astype(np.int64)), axis=0)
 
-    def _like_tables(self, array: NDArray[Any]) -> Array:
+def _as_it_is(array: NDArray[Any]) -> Array:
+    return array
+
+
+@final
+class ClaimBatches(Batches):
+    """Batches of X = claim ⊙ sentence, formed there and then: X itself is never stored.
+
+    place: puts the table where the batches are to be formed, once; after that, only the numbers of
+    a batch's claims go there. Left out, the batches are NumPy's.
+    """
+
+    def __init__(
+        self, table: FeatureTable, batch_size: int, seed: int, place: Place = _as_it_is
+    ) -> None:
+        super().__init__(table.lengths, table.dimension, batch_size, seed)
+        self.table, self._place = table, place
+        self._claims, self._sentences = place(table.claims), place(table.sentences)
+        self._starts, self._lengths = place(table.offsets[:-1]), place(table.lengths)
+        self._candidates, self._gold = place(table.candidates.astype(np.int64)), place(table.gold)
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
         xp = namespace(self._sentences)
-        return xp.asarray(array, device=device_of(self._sentences))
+        here = self._place(rows)
+        # Counted on the host, where the lengths are too: a device would have to be waited for.
+        longest = int(self.lengths[rows].max())
+        place = self._place(np.arange(longest))
+        mask = place[None, :] < xp.take(self._lengths, here, axis=0)[:, None]
+        index = xp.where(mask, xp.take(self._starts, here, axis=0)[:, None] + place, 0)
+        index = xp.reshape(index, (-1,))
+        gold = xp.reshape(xp.take(self._gold, index, axis=0), mask.shape) & mask
+        rows_of_sentences = xp.take(self._candidates, index, axis=0)
+        sentences = xp.take(self._sentences, rows_of_sentences, axis=0)
+        sentences = xp.reshape(sentences, (*mask.shape, self.inputs))
+        claims = xp.take(self._claims, here, axis=0)[:, None, :]
+        x = xp.astype(claims, xp.float32) * xp.astype(sentences, xp.float32)
+        return Batch(x, gold, mask, rows)
 
 
-def write_meta(folder: Path, meta: dict[str, object]) -> None:
-    """The last file of a features folder: what it was made from."""
-    (folder / "meta.json").write_text(json.dumps(meta, indent=2), encoding="utf-8")
+@final
+class DenseBatches(Batches):
+    """Batches of an X that is there already, [claims, items, inputs], with gold and mask."""
+
+    def __init__(
+        self,
+        x: NDArray[np.float32],
+        gold: NDArray[np.bool_],
+        mask: NDArray[np.bool_],
+        batch_size: int,
+        seed: int,
+        place: Place = _as_it_is,
+    ) -> None:
+        super().__init__(mask.sum(axis=1), x.shape[2], batch_size, seed)
+        self._place, self._arrays = place, (place(x), place(gold), place(mask))
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        here = self._place(rows)
+        x, gold, mask = (namespace(a).take(a, here, axis=0) for a in self._arrays)
+        return Batch(x, gold, mask, rows)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgn.data.batches import write_meta
+from dgn.data.feature_table import write_meta
 from dgn.data.lines import Problems
 from dgn.data.records import Example
 from dgn.errors import BrokenInput, InvalidInput
