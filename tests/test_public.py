@@ -69,7 +69,7 @@ def run_light(packages: Path, code: str) -> subprocess.CompletedProcess[str]:
     start = f"import sys; sys.path.insert(0, {str(packages)!r})\n"
     command = [sys.executable, "-I", "-S", "-W", "error", "-c", start + code]
     plain = {name: value for name, value in os.environ.items() if name != "DGN_CHECK_SHAPES"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=plain)  # noqa: S603
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
 
 
 def test_run_time_imports_and_selects_without_torch(light: Path) -> None:

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from dgn.data.batches import DenseBatches
 from dgn.data.synthetic import SyntheticClaims, SyntheticProblem, make_problem
 from dgn.evaluation import scores_at
 from dgn.explanation import Explanation, explain
 from dgn.maximizers import Selections, greedy, top_k
 from dgn.objectives import FeatureCoverage, Items
-from dgn.training import FitConfig, LabelledSets, fit
+from dgn.training import FitConfig, fit, parameter_count, placed_on
 from dgn.unfolding import (
     DeepEncoderNetwork,
     DifferentiableGreedyNetwork,
     EncoderNetwork,
     FeedForwardEncoder,
-    Fixed,
     LayerwiseCrossEntropy,
     LearnedWeights,
     SelectionNetwork,
@@ -33,6 +33,7 @@ TEMPERATURE = 2.0
 START_SCALE = 1.0
 LEARNING_RATE = 2e-3
 POSITIVE_WEIGHT = 3.0
+BATCH_SIZE = 128
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def run_demo(
         epochs=epochs,
         learning_rate=LEARNING_RATE,
         seed=seed,
-        temperature=Fixed(TEMPERATURE),
+        batch_size=BATCH_SIZE,
+        temperature=TEMPERATURE,
         judged_at=KS,
     )
     networks = {"Encoder": encoder, "DeepEncoder": deep, "DGN": dgn}
@@ -100,7 +102,7 @@ def run_demo(
         "Greedy": _greedy_picks(test, _best_scale(problem.validation)),
         **{name: _network_picks(network, test) for name, network in networks.items()},
     }
-    sizes = {name: _size(network) for name, network in networks.items()}
+    sizes = {name: parameter_count(network) for name, network in networks.items()}
     rows = tuple(
         Row(name, sizes.get(name, 0), tuple(scores_at(k, p.indices, test.gold).recall for k in KS))
         for name, p in picks.items()
@@ -127,7 +129,10 @@ def _fit(
     config: FitConfig,
     on_progress: Callable[[str, float], None],
 ) -> None:
-    train, validation = _labelled(problem.train), _labelled(problem.validation)
+    train, validation = (
+        DenseBatches(c.x, c.gold, c.mask, BATCH_SIZE, config.seed, placed_on("cpu"))
+        for c in (problem.train, problem.validation)
+    )
     on_progress(f"training {name}", 0.0)
     fit(
         network,
@@ -135,18 +140,9 @@ def _fit(
         validation,
         config,
         lambda report: on_progress(
-            f"training {name}  loss {report.loss:.3f}  recall {report.validation_recall:.3f}",
-            (report.epoch + 1) / config.epochs,
+            f"training {name}  recall {report.recall:.3f}", report.epoch / config.epochs
         ),
     )
-
-
-def _labelled(claims: SyntheticClaims) -> LabelledSets:
-    return LabelledSets.of(claims.x, claims.gold, claims.mask)
-
-
-def _size(network: SelectionNetwork) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def _top_k_picks(claims: SyntheticClaims) -> Selections:

@@ -244,11 +244,11 @@ def test_killed_again_and_again_the_build_loses_nothing_and_doubles_nothing(
         rows = [wiki_row(t, [f"{t} is here .", "", "Twice ."]) for t in titles[file::files]]
         write_jsonl(folder / f"wiki-{file:03}.jsonl", rows)
     store = tmp_path / "pages.db"
-    chance = random.Random(0)  # noqa: S311
+    chance = random.Random(0)
     kills = 0
     while not store.exists():
         command = [sys.executable, "-c", BUILD, str(folder), str(store)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         # Files that are done are reported again at once; then some new ones, then the kill.
         already = done = None

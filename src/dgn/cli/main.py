@@ -8,14 +8,20 @@ import sys
 from collections.abc import Sequence
 
 import dgn
-from dgn.cli import data
+from dgn.cli import data, train
 from dgn.cli.arguments import positive
 from dgn.errors import DGNError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 if it went well, 1 for a mistake of the user, 130 for Ctrl-C."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, more = parser.parse_known_args(arguments)
+    if "more" in options:
+        # The command has a parser of its own, which it can build only once torch is there.
+        options.more = more
+    elif more:
+        parser.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         return options.run(options)
     except DGNError as error:
@@ -48,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_run_demo)
     data.add_parser(commands)
+    train.add_parser(commands)
     return parser
 
 

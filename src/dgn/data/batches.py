@@ -44,15 +44,16 @@ class Position:
 class Batches(ABC):
     """The claims of a data set, batch by batch.
 
-    lengths: [claims], how many candidates each has. inputs: how many numbers an item has.
+    lengths: [claims], how many candidates each has. width: how many items a batch has at most.
+    inputs: how many numbers an item has.
     """
 
     def __init__(
-        self, lengths: NDArray[np.int64], inputs: int, batch_size: int, seed: int
+        self, lengths: NDArray[np.int64], width: int, inputs: int, batch_size: int, seed: int
     ) -> None:
         if batch_size < 1:
             raise InvalidInput("batch_size", found=str(batch_size), allowed="at least 1")
-        self.lengths, self.inputs = lengths, inputs
+        self.lengths, self.width, self.inputs = lengths, width, inputs
         self.batch_size, self.seed = batch_size, seed
 
     @final
@@ -117,10 +118,11 @@ class ClaimBatches(Batches):
     def __init__(
         self, table: FeatureTable, batch_size: int, seed: int, place: Place = _as_it_is
     ) -> None:
-        super().__init__(table.lengths, table.dimension, batch_size, seed)
+        lengths = table.lengths
+        super().__init__(lengths, int(lengths.max()), table.dimension, batch_size, seed)
         self.table, self._place = table, place
         self._claims, self._sentences = place(table.claims), place(table.sentences)
-        self._starts, self._lengths = place(table.offsets[:-1]), place(table.lengths)
+        self._starts, self._lengths = place(table.offsets[:-1]), place(lengths)
         self._candidates, self._gold = place(table.candidates.astype(np.int64)), place(table.gold)
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:
@@ -154,7 +156,8 @@ class DenseBatches(Batches):
         seed: int,
         place: Place = _as_it_is,
     ) -> None:
-        super().__init__(mask.sum(axis=1), x.shape[2], batch_size, seed)
+        _, width, inputs = x.shape
+        super().__init__(mask.sum(axis=1), width, inputs, batch_size, seed)
         self._place, self._arrays = place, (place(x), place(gold), place(mask))
 
     def batch(self, rows: NDArray[np.int64]) -> Batch:

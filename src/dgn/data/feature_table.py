@@ -86,7 +86,9 @@ class FeatureTable:
         lengths = self.lengths[rows]
         first = np.repeat(self.offsets[rows], lengths)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        places = first + np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        places: NDArray[np.int64] = (
+            first + np.arange(int(offsets[-1])) - np.repeat(offsets[:-1], lengths)
+        )
         return FeatureTable(
             self.claims[rows],
             self.sentences,

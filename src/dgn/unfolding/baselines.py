@@ -38,12 +38,24 @@ class ScoringNetwork(SelectionNetwork):
     @final
     def scores(self, x: Tensor, mask: Tensor | None = None) -> Float[Tensor, "batch items"]:
         """A score for every item, [batch, items], before the sigmoid."""
-        return self.score(self.encoder(without_padding(x, mask)))[..., 0]
+        return self.score(self.encoder(without_padding(x, mask)))[..., 0].to(x.dtype)
 
     @final
     def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
         real = torch.ones_like(gold) if mask is None else mask
         return weighted_binary_cross_entropy(self.scores(x, mask), gold, real, self.positive_weight)
+
+    @final
+    def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:  # noqa: ARG002
+        return mask.sum().to(torch.float32)
+
+    @final
+    @torch.no_grad()
+    def start_as_identity(self, scale: float) -> None:
+        """Start at Top-k of the sum of relu(scale · X)."""
+        self.encoder.start_as_identity(scale)
+        self.score.weight.fill_(1.0)
+        self.score.bias.fill_(0.0)
 
     @final
     @torch.no_grad()
@@ -56,9 +68,12 @@ class EncoderNetwork(ScoringNetwork):
     """The paper's Encoder: two layers and a linear score."""
 
     def __init__(
-        self, widths: tuple[int, int, int] = (300, 300, 270), positive_weight: float = 5.0
+        self,
+        widths: tuple[int, int, int] = (300, 300, 270),
+        positive_weight: float = 5.0,
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(FeedForwardEncoder(widths), positive_weight)
+        super().__init__(FeedForwardEncoder(widths, dropout), positive_weight)
 
 
 @final
@@ -67,7 +82,8 @@ class DeepEncoderNetwork(ScoringNetwork):
 
     def __init__(
         self,
-        widths: tuple[int, int, int, int] = (300, 1024, 512, 160),
+        widths: tuple[int, int, int, int] = (300, 701, 702, 300),
         positive_weight: float = 5.0,
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(FeedForwardEncoder(widths), positive_weight)
+        super().__init__(FeedForwardEncoder(widths, dropout), positive_weight)

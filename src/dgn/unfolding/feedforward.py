@@ -16,15 +16,19 @@ class FeedForwardEncoder(nn.Module):
 
     widths: the inputs, then the width of every layer; (300, 300, 254) in the paper. ReLU makes
     the features non-negative, as a coverage function needs them.
+    dropout: the share of hidden units that are left out of a training step.
     """
 
-    def __init__(self, widths: tuple[int, ...]) -> None:
+    def __init__(self, widths: tuple[int, ...], dropout: float = 0.0) -> None:
         super().__init__()
         if len(widths) < 2 or min(widths) < 1:
             raise InvalidInput(
                 "widths", found=str(widths), allowed="the inputs and at least one layer, all ≥ 1"
             )
+        if not 0 <= dropout < 1:
+            raise InvalidInput("dropout", found=f"{dropout}", allowed="0 ≤ dropout < 1")
         self.widths = widths
+        self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
 
     @property
@@ -33,9 +37,15 @@ class FeedForwardEncoder(nn.Module):
         return self.widths[-1]
 
     def forward(self, x: Float[Tensor, "batch items inputs"]) -> Float[Tensor, "batch items _"]:
-        for layer in self.layers:
-            x = torch.relu(layer(x))
-        return x
+        *hidden, last = self.layers
+        for layer in hidden:
+            x = self.dropout(torch.relu(layer(x)))
+        return torch.relu(last(x))
+
+    @torch.no_grad()
+    def start_with_scale(self, scale: float) -> None:
+        """Multiply the first layer's weights: X of unit vectors is small, and its start too."""
+        self.layers[0].get_parameter("weight").mul_(scale)
 
     @torch.no_grad()
     def start_as_identity(self, scale: float = 1.0) -> None:

@@ -12,6 +12,7 @@ from dgn.arrays import Float
 from dgn.errors import InvalidInput
 from dgn.maximizers import Selections, greedy
 from dgn.objectives import Items, SetFunction
+from dgn.unfolding.feedforward import FeedForwardEncoder
 from dgn.unfolding.layer import Unfolded, UnfoldedGreedy
 from dgn.unfolding.losses import LayerwiseCrossEntropy
 
@@ -24,7 +25,18 @@ class SelectionNetwork(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
-        """What training minimises, for gold, [batch, items]."""
+        """What training minimises, for gold, [batch, items]: a mean, over `loss_terms` terms."""
+
+    @abstractmethod
+    def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
+        """How many terms the loss is a mean of; 0 where there is nothing to learn.
+
+        Processes that share a batch need it: the batch's mean is the weighted mean of theirs.
+        """
+
+    @abstractmethod
+    def start_as_identity(self, scale: float) -> None:
+        """Let training start at the untrained baseline on relu(scale · X)."""
 
     @abstractmethod
     def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
@@ -79,6 +91,17 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
     def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
         return self.criterion(self.unfold(x, mask), gold if mask is None else gold & mask)
 
+    def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
+        return (gold & mask).any(dim=1).sum().to(torch.float32)
+
+    def start_as_identity(self, scale: float) -> None:
+        """Start at the untrained greedy; for the paper's encoder."""
+        if not isinstance(self.encoder, FeedForwardEncoder):
+            raise InvalidInput(
+                "encoder", found=type(self.encoder).__name__, allowed="a FeedForwardEncoder"
+            )
+        self.encoder.start_as_identity(scale)
+
     @torch.no_grad()
     def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
         k = self.greedy.layers if k is None else k
@@ -86,7 +109,8 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
 
     def encode(self, x: Tensor, mask: Tensor | None = None) -> Items:
         """The items as the objective sees them."""
-        return Items(self.encoder(without_padding(x, mask)), mask)
+        # Mixed precision ends here: sums and logarithms of the search are float32's.
+        return Items(self.encoder(without_padding(x, mask)).to(x.dtype), mask)
 
     def set_function(self) -> SetFunction:
         """The objective as it stands, to maximise or to explain by hand."""

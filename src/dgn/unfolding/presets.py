@@ -21,8 +21,9 @@ def paper_encoder() -> EncoderNetwork:
 
 
 def paper_deep_encoder() -> DeepEncoderNetwork:
-    """The paper's DeepEncoder: one more layer, 300 → 1024 → 512 → 160 → 1; 915,265 parameters.
+    """The paper's DeepEncoder: one more layer, 300 → 701 → 702 → 300 → 1; 915,006 parameters.
 
-    The paper gives the number of layers and 915K parameters; the widths are ours.
+    The paper gives the number of layers and 915K parameters; the widths are ours. With a last
+    layer as wide as the inputs it can start as the identity, as the other two can.
     """
-    return DeepEncoderNetwork((300, 1024, 512, 160))
+    return DeepEncoderNetwork((300, 701, 702, 300))

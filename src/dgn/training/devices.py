@@ -1,0 +1,39 @@
+"""Where tensors live."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dgn.data.batches import Place
+from dgn.errors import InvalidInput
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name; of several GPUs, each process of torchrun takes its own."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and "LOCAL_RANK" in os.environ:
+        name = f"cuda:{os.environ['LOCAL_RANK']}"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        found = f"{name} ({str(error).splitlines()[0]})"
+        raise InvalidInput("device", found=found, allowed="auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    return device
+
+
+def placed_on(device: torch.device | str) -> Place:
+    """Puts NumPy arrays onto a device, for batches to be formed there."""
+
+    def place(array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(device)
+
+    return place

@@ -1,0 +1,65 @@
+"""Several processes that train one network together, started by torchrun; or one, alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch import distributed as dist
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The place of this process among `size` of them."""
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def writes(self) -> bool:
+        """One process writes files and talks to the user."""
+        return self.rank == 0
+
+    def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The part of a batch that is ours; it may be empty."""
+        return rows if self.size == 1 else np.array_split(rows, self.size)[self.rank]
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace every tensor, in place, by its sum over all processes: one message for all."""
+        if self.size == 1:
+            return
+        flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
+        dist.all_reduce(flat)
+        place = 0
+        for tensor in tensors:
+            tensor.copy_(flat[place : place + tensor.numel()].view_as(tensor))
+            place += tensor.numel()
+
+    def from_first(self, numbers: Sequence[float], device: torch.device) -> tuple[float, ...]:
+        """The first process's numbers, everywhere: all must agree on when to stop."""
+        if self.size == 1:
+            return tuple(numbers)
+        box = torch.tensor(numbers, dtype=torch.float64, device=device)
+        dist.broadcast(box, src=0)
+        return tuple(float(number) for number in box)
+
+
+def join_processes(device: torch.device) -> Processes:
+    """The processes that torchrun started, or this one alone."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        return Processes()
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    return Processes(dist.get_rank(), size)
+
+
+def leave_processes() -> None:
+    """The end of `join_processes`."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -1,0 +1,204 @@
+"""A run: features and a configuration in, a folder with a trained model out.
+
+The folder may be killed at any moment. The same call goes on from the last checkpoint, and ends
+with the same weights as a run that nobody disturbed (bit for bit on a CPU).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dgn.data.batches import ClaimBatches
+from dgn.data.feature_table import FeatureTable
+from dgn.errors import InvalidInput
+from dgn.training.checkpoint import read_checkpoint, write_checkpoint
+from dgn.training.config import RunConfig
+from dgn.training.devices import find_device, placed_on
+from dgn.training.model_folder import (
+    CONFIG,
+    WEIGHTS,
+    ModelDescription,
+    load_network,
+    read_description,
+    write_description,
+    write_weights,
+)
+from dgn.training.networks import build_network, parameter_count
+from dgn.training.processes import Processes, join_processes, leave_processes
+from dgn.training.run_folder import Events, draw_curves, read_metrics, write_card, write_metrics
+from dgn.training.trainer import EpochReport, Trainer, best_epoch_of
+from dgn.unfolding import SelectionNetwork
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """A finished run. resumed_at: the epoch it went on from, None if it began here."""
+
+    folder: Path
+    network: SelectionNetwork
+    reports: tuple[EpochReport, ...]
+    best_epoch: int
+    stopped: str
+    resumed_at: int | None = None
+    was_finished: bool = False
+
+
+def train(
+    config: RunConfig,
+    folder: Path,
+    on_step: Callable[[Trainer], None] = lambda _: None,
+    on_epoch: Callable[[EpochReport], None] = lambda _: None,
+) -> RunResult:
+    """Train, or go on training, in this folder."""
+    device = find_device(config.machine.device)
+    processes = join_processes(device)
+    try:
+        return _train(config, folder, device, processes, on_step, on_epoch)
+    finally:
+        leave_processes()
+
+
+def _train(
+    config: RunConfig,
+    folder: Path,
+    device: torch.device,
+    processes: Processes,
+    on_step: Callable[[Trainer], None],
+    on_epoch: Callable[[EpochReport], None],
+) -> RunResult:
+    train_table, validation_table = _tables(config)
+    description = ModelDescription(config, train_table.dimension, _made_from(config))
+    # The first process looks for all: it may begin to write while the others still look.
+    looked = [float(_is_finished(folder, description))] if processes.writes else [0.0]
+    if processes.from_first(looked, device) == (1.0,):
+        return _finished(folder, config)
+    network = build_network(config.network, train_table.dimension, config.fit.seed).to(device)
+    place, size, seed = placed_on(device), config.fit.batch_size, config.fit.seed
+    trainer = Trainer(
+        network,
+        ClaimBatches(train_table, size, seed, place),
+        ClaimBatches(validation_table, size, seed, place),
+        config.fit,
+        processes,
+    )
+    checkpoint = folder / CHECKPOINT
+    resumed_at = None
+    if checkpoint.is_file():
+        trainer.restore(*read_checkpoint(checkpoint))
+        resumed_at = trainer.position.epoch
+    if not processes.writes:
+        trainer.run()
+        return _result(folder, trainer, resumed_at)
+    write_description(folder, description)
+    events = Events(folder, config.fit.judged_at, trainer.reports)
+    saved_at = time.monotonic()
+
+    def after_step() -> None:
+        nonlocal saved_at
+        if time.monotonic() - saved_at >= config.machine.checkpoint_seconds:
+            write_checkpoint(checkpoint, *trainer.state())
+            saved_at = time.monotonic()
+        on_step(trainer)
+
+    def after_epoch(report: EpochReport) -> None:
+        write_checkpoint(checkpoint, *trainer.state())
+        write_metrics(folder, trainer.reports)
+        events.add(report)
+        on_epoch(report)
+
+    try:
+        trainer.run(after_step, after_epoch)
+    finally:
+        events.close()
+    write_metrics(folder, trainer.reports)
+    draw_curves(folder, config.fit.judged_at, trainer.reports, trainer.best_epoch)
+    size = parameter_count(network)
+    write_card(folder, description, trainer.reports, trainer.best_epoch, size)
+    # The weights come last: where they are, the run is finished.
+    write_weights(folder, network)
+    checkpoint.unlink(missing_ok=True)
+    return _result(folder, trainer, resumed_at)
+
+
+def _tables(config: RunConfig) -> tuple[FeatureTable, FeatureTable]:
+    data = config.data
+    if not data.train or not data.validation:
+        missing = "train" if not data.train else "validation"
+        raise InvalidInput(missing, found="no folder", allowed="what dgn data features wrote")
+    train_table = FeatureTable.join([FeatureTable.load(folder) for folder in data.train])
+    validation_table = FeatureTable.load(data.validation)
+    if validation_table.dimension != train_table.dimension:
+        raise InvalidInput(
+            "validation",
+            found=f"vectors of {validation_table.dimension} dimensions",
+            allowed=f"{train_table.dimension}, as in train",
+        )
+    if data.claims > len(train_table):
+        raise InvalidInput("claims", found=f"{data.claims:,}", allowed=f"≤ {len(train_table):,}")
+    if data.claims:
+        drawn = np.random.default_rng(config.fit.seed).permutation(len(train_table))
+        train_table = train_table.of_claims(np.sort(drawn[: data.claims]))
+    return train_table, validation_table
+
+
+def _made_from(config: RunConfig) -> dict[str, Any]:
+    """What each folder of features was made from: the key in its own meta.json."""
+    folders = (*config.data.train, config.data.validation)
+    return {
+        folder: json.loads((Path(folder) / "meta.json").read_text(encoding="utf-8"))["key"]
+        for folder in folders
+    }
+
+
+def _is_finished(folder: Path, description: ModelDescription) -> bool:
+    """Whether there is nothing to do; an error if the folder belongs to something else."""
+    if not folder.exists() or not any(folder.iterdir()):
+        folder.mkdir(parents=True, exist_ok=True)
+        return False
+    if not (folder / CONFIG).is_file():
+        raise InvalidInput(
+            "out", found=f"other files in {folder}", allowed="a new folder, or one of dgn train"
+        )
+    before = read_description(folder)
+    changed = [
+        f"{section}.{name}"
+        for section, settings in description.config.as_tables().items()
+        for name, value in settings.items()
+        if section != "machine" and before.config.as_tables()[section][name] != value
+    ]
+    if before.features != description.features:
+        changed.append("the features")
+    if changed:
+        raise InvalidInput(
+            "out",
+            found=f"a run in {folder} with another {', '.join(changed)}",
+            allowed="the same settings, to go on; or another folder",
+        )
+    return (folder / WEIGHTS).is_file()
+
+
+def _finished(folder: Path, config: RunConfig) -> RunResult:
+    reports, network = tuple(read_metrics(folder)), load_network(folder)
+    best = best_epoch_of(reports, config.fit.never_below_start)
+    return RunResult(folder, network, reports, best, "finished before", was_finished=True)
+
+
+def _result(folder: Path, trainer: Trainer, resumed_at: int | None) -> RunResult:
+    return RunResult(
+        folder,
+        trainer.network,
+        tuple(trainer.reports),
+        trainer.best_epoch,
+        trainer.stopped,
+        resumed_at,
+    )
