@@ -64,7 +64,7 @@ def test_inspect_tells_what_is_wrong(files: Path, capsys: pytest.CaptureFixture[
     ("arguments", "message"),
     [
         (["inspect", "none.jsonl"], "No such file"),
-        (["features", "none.jsonl", "--out", "f"], "found no such file"),
+        (["features", "none.jsonl", "--out", "f"], "claims: found no none.jsonl"),
         (["build", "none", "--store", "x.db"], "no such folder"),
         (["inspect", __file__], "no row of claims (line"),
     ],

@@ -89,37 +89,21 @@ def _build(options: argparse.Namespace) -> int:
         pages = build_store(options.wiki_pages, options.store, problems, show)
     seconds = time.perf_counter() - started
     print(f"{options.store}: {pages:,} pages in {seconds:.1f} s ({pages / seconds:,.0f} pages/s)")
-    _list_problems(problems)
+    list_problems(problems)
     return 0
 
 
 def _features(options: argparse.Namespace) -> int:
     from dgn.cli.progress import progress_bar
     from dgn.data.lines import Problems
-    from dgn.data.sources import read_examples
-    from dgn.features import FeatureOptions, build_features
-    from dgn.fingerprint import fingerprint_of
-    from dgn.text import split_sentences
+    from dgn.features import ExampleSource, FeatureOptions
 
-    named = {"claims": options.claims, "pages": options.pages, "retrieved": options.retrieved}
-    for path in named.values():
-        if path is not None and not path.exists():
-            print(f"dgn: {path}: found no such file or folder", file=sys.stderr)
-            return 1
-    inputs = {name: fingerprint_of(path) for name, path in named.items() if path is not None}
+    source = ExampleSource(options.claims, options.pages, options.retrieved)
     problems = Problems(skip=options.skip_bad)
     with progress_bar("embedding") as update:
-        report = build_features(
-            lambda problems: read_examples(
-                options.claims,
-                options.pages,
-                problems,
-                retrieved=options.retrieved,
-                split=lambda text: [span.text for span in split_sentences(text)],
-            ),
+        report = source.build_features(
             options.out,
             FeatureOptions(options.vectors, options.unit),
-            inputs,
             problems,
             workers=options.workers,
             on_progress=lambda claims, sentences: update(
@@ -132,7 +116,7 @@ def _features(options: argparse.Namespace) -> int:
     print(f"{options.out}: {state}, {report.claims:,} claims, {report.sentences:,} sentences")
     if report.missing:
         print(f"gold sentences that are no candidate: {report.missing:,} (see dgn data inspect)")
-    _list_problems(problems)
+    list_problems(problems)
     return 0
 
 
@@ -165,7 +149,7 @@ def _inspect(options: argparse.Namespace) -> int:
         print(f"  {place}")
     if options.plot and found.claims:
         _plot(found, options.plot)
-    _list_problems(problems)
+    list_problems(problems)
     return 1 if (problems.count or found.missing) and not options.skip_bad else 0
 
 
@@ -179,7 +163,8 @@ def _print_counts(title: str, counts: Counter[Any], total: int) -> None:
         print(f"  {'more':>16} {sum(count for _, count in rows[12:]):>9,}")
 
 
-def _list_problems(problems: Problems) -> None:
+def list_problems(problems: Problems) -> None:
+    """Say on stderr what was skipped, and where."""
     if not problems.count:
         return
     print(f"skipped: {problems.count:,}", file=sys.stderr)

@@ -2,5 +2,6 @@
 
 from dgn.features.build import FeatureReport, build_features
 from dgn.features.pool import EmbeddingPool, FeatureOptions
+from dgn.features.source import ExampleSource
 
-__all__ = ["EmbeddingPool", "FeatureOptions", "FeatureReport", "build_features"]
+__all__ = ["EmbeddingPool", "ExampleSource", "FeatureOptions", "FeatureReport", "build_features"]

@@ -1,0 +1,46 @@
+"""A trained network as a contender, on the same questions as all others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import final
+
+import torch
+
+from dgn.data.batches import ClaimBatches
+from dgn.errors import InvalidInput
+from dgn.evaluation.contenders.base import Contender, Picks, Questions
+from dgn.training.devices import placed_on
+from dgn.training.model_folder import load_network, read_description
+from dgn.training.networks import parameter_count
+from dgn.training.trainer import pick_all
+from dgn.unfolding import SelectionNetwork
+
+_CLAIMS_AT_ONCE = 256
+
+
+@final
+class TrainedNetwork(Contender):
+    """Any network of ours; `from_folder` opens one that `dgn train` wrote."""
+
+    def __init__(self, name: str, network: SelectionNetwork, inputs: int) -> None:
+        self.name, self.network, self._inputs = name, network, inputs
+        self.parameters = parameter_count(network)
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> TrainedNetwork:
+        """Named after its folder."""
+        inputs = read_description(folder).inputs
+        return cls(folder.resolve().name, load_network(folder), inputs)
+
+    def pick(self, questions: Questions, k: int) -> Picks:
+        table = questions.vectors
+        if self._inputs != table.dimension:
+            raise InvalidInput(
+                "model",
+                found=f"{self.name}, for vectors of {self._inputs} dimensions",
+                allowed=f"one for {table.dimension}, as the features have",
+            )
+        device: torch.device = next(self.network.parameters()).device
+        batches = ClaimBatches(table, _CLAIMS_AT_ONCE, seed=0, place=placed_on(device))
+        return pick_all(self.network, batches, k)[0]
