@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import dgn
-from dgn.cli import data, evaluate, train
+from dgn.cli import data, evaluate, train, tune
 from dgn.cli.arguments import positive
 from dgn.errors import DGNError
 
@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_run_demo)
     data.add_parser(commands)
     train.add_parser(commands)
+    tune.add_parser(commands)
     evaluate.add_parser(commands)
     return parser
 

@@ -76,7 +76,7 @@ def _train(
     on_step: Callable[[Trainer], None],
     on_epoch: Callable[[EpochReport], None],
 ) -> RunResult:
-    train_table, validation_table = _tables(config)
+    train_table, validation_table = read_tables(config)
     description = ModelDescription(config, train_table.dimension, _made_from(config))
     # The first process looks for all: it may begin to write while the others still look.
     looked = [float(_is_finished(folder, description))] if processes.writes else [0.0]
@@ -130,7 +130,8 @@ def _train(
     return _result(folder, trainer, resumed_at)
 
 
-def _tables(config: RunConfig) -> tuple[FeatureTable, FeatureTable]:
+def read_tables(config: RunConfig) -> tuple[FeatureTable, FeatureTable]:
+    """The features to learn from, and those that judge."""
     data = config.data
     if not data.train or not data.validation:
         missing = "train" if not data.train else "validation"

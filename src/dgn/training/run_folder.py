@@ -136,13 +136,14 @@ def write_card(
         "`dgn train --config config.toml --out FOLDER`, with this `config.toml`:",
         "",
         "```toml",
-        *_as_toml(config.as_tables()),
+        *as_toml(config.as_tables()),
         "```",
     ]
     write_atomically(folder / CARD, "\n".join(text) + "\n")
 
 
-def _as_toml(tables: dict[str, dict[str, object]]) -> list[str]:
+def as_toml(tables: dict[str, dict[str, object]]) -> list[str]:
+    """The lines of a TOML file. JSON writes our kinds of values as TOML does."""
     lines: list[str] = []
     for section, settings in tables.items():
         lines.append(f"[{section}]")
