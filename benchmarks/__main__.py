@@ -16,6 +16,7 @@ ALL = (
     "embedding",
     "vec_file",
     "fever_text",
+    "training",
 )
 
 

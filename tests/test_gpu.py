@@ -5,8 +5,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from dgn.data.batches import ClaimBatches, Position
 from dgn.maximizers import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.objectives import Items
+from dgn.training import FitConfig, NetworkConfig, Trainer, build_network, placed_on
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
     FeedForwardEncoder,
@@ -16,6 +18,7 @@ from dgn.unfolding import (
     UnfoldedGreedy,
 )
 from instances import KINDS, random_instance
+from small_features import make_table
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
 
@@ -80,5 +83,40 @@ def test_a_training_step_waits_for_nothing(assignment: str) -> None:
     torch.cuda.set_sync_debug_mode("error")
     try:
         network.loss(x, gold, mask).backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def gpu_trainer(**settings: object) -> Trainer:
+    config = FitConfig(**{"epochs": 3, "batch_size": 16, "learning_rate": 1e-2, **settings})
+    train, validation = (
+        ClaimBatches(make_table(claims, seed), 16, 0, placed_on("cuda"))
+        for claims, seed in ((70, 1), (40, 2))
+    )
+    network = NetworkConfig(layers=3, dropout=0.1)
+    return Trainer(build_network(network, 12, 0).to("cuda"), train, validation, config)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_training_learns(precision: str) -> None:
+    trainer = gpu_trainer(precision=precision, optimizer="adamw", average=0.9, clip=1.0)
+    trainer.run()
+    assert trainer.reports[-1].loss < trainer.reports[1].loss
+    state, values = trainer.state()
+    again = gpu_trainer(precision=precision, optimizer="adamw", average=0.9, clip=1.0)
+    again.restore(state, values)
+    assert again.reports == trainer.reports
+
+
+def test_no_step_waits_for_the_gpu() -> None:
+    trainer = gpu_trainer(average=0.9, decay_to_start=0.1)
+    order = [rows for _, rows in trainer._train.rows_from(Position())]
+    for rows in order:
+        trainer._step(rows)
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for rows in order:
+            trainer._step(rows)
     finally:
         torch.cuda.set_sync_debug_mode("default")

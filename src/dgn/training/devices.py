@@ -32,8 +32,11 @@ def find_device(name: str) -> torch.device:
 
 def placed_on(device: torch.device | str) -> Place:
     """Puts NumPy arrays onto a device, for batches to be formed there."""
+    on_gpu = torch.device(device).type == "cuda"
 
     def place(array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(device)
+        tensor = torch.from_numpy(array)
+        # From pinned memory a copy needs no waiting; from other memory, each one would.
+        return tensor.pin_memory().to(device, non_blocking=True) if on_gpu else tensor.to(device)
 
     return place

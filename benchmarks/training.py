@@ -1,0 +1,164 @@
+"""Training speed at FEVER's size, against the unfolding as the paper draws it, in the same run.
+
+110,000 claims of 11 sentences on average, 300 → 300 → 254 features, K = 7, batches of 256. The
+naive unfolding lists the possible next states of every layer, s ∪ {v} for each v, evaluates f on
+each of them and takes softmax and logarithms one after the other; autograd does the rest. It is
+batched, as ours is. One claim at a time, in a Python loop, is measured as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.measure import print_table
+from dgn.data.batches import Batch, ClaimBatches, Position
+from dgn.data.feature_table import FeatureTable
+from dgn.training import FitConfig, NetworkConfig, Trainer, build_network, placed_on
+
+CLAIMS, PAGES, DIMENSION, BATCH = 110_000, 12_000, 300, 256
+NETWORK = NetworkConfig(assignment="matched")
+SECONDS = 12.0
+
+
+def run() -> None:
+    table = _fever_sized_table()
+    devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+    for device in devices:
+        _measure(table, device)
+
+
+def _measure(table: FeatureTable, device: str) -> None:
+    batches = ClaimBatches(table, BATCH, 0, placed_on(device))
+    trainer = Trainer(
+        build_network(NETWORK, DIMENSION, 0).to(device), batches, batches, FitConfig(epochs=1)
+    )
+    rates = {"dgn, whole steps with batches and Adam": _rate(batches, trainer._step)}
+    fused = Trainer(
+        build_network(NETWORK, DIMENSION, 0).to(device),
+        batches,
+        batches,
+        FitConfig(epochs=1, precision="bfloat16"),
+    )
+    if device == "cuda":
+        rates["the same, mixed precision"] = _rate(batches, fused._step)
+    naive = _NaiveNetwork().to(device)
+    optimizer = torch.optim.Adam(naive.parameters())
+
+    def naive_step(rows: np.ndarray) -> None:
+        _learn(naive, optimizer, batches.batch(rows))
+
+    def one_by_one(rows: np.ndarray) -> None:
+        for row in rows[:32]:
+            _learn(naive, optimizer, batches.batch(np.array([row])))
+
+    rates["naive unfolding, batched"] = _rate(batches, naive_step)
+    rates["naive unfolding, claim by claim"] = _rate(batches, one_by_one, counted=32)
+    ours = next(iter(rates.values()))
+    print_table(
+        f"Training on {device}: {_name(device)}; {CLAIMS:,} claims, K = {NETWORK.layers}, "
+        f"batches of {BATCH}, measured for {SECONDS:.0f} s each",
+        ("", "claims/s", "s an epoch", "times ours"),
+        [
+            (name, f"{rate:,.0f}", f"{CLAIMS / rate:.0f}", f"{ours / rate:.1f}")
+            for name, rate in rates.items()
+        ],
+    )
+
+
+def _rate(
+    batches: ClaimBatches, step: Callable[[np.ndarray], None], counted: int | None = None
+) -> float:
+    """Claims a second, after three steps to warm up; the device is waited for in the end."""
+    order = [rows for _, rows in batches.rows_from(Position())]
+    for rows in order[:3]:
+        step(rows)
+    _wait()
+    done, started = 0, time.perf_counter()
+    for number, rows in enumerate(order[3:]):
+        step(rows)
+        done += counted or len(rows)
+        if number % 10 == 9:
+            _wait()
+            if time.perf_counter() - started > SECONDS:
+                break
+    _wait()
+    return done / (time.perf_counter() - started)
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+class _NaiveNetwork(nn.Module):
+    """The paper's figure, line by line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 254), nn.ReLU())
+        self.alpha = nn.Parameter(torch.zeros(254))
+
+    def forward(self, batch: Batch) -> list[Tensor]:
+        features = self.encoder(batch.x) * batch.mask[..., None]
+        weights = nn.functional.softplus(self.alpha)
+        sets, items, _ = features.shape
+        state = torch.zeros(sets, items, device=features.device)
+        one_hot = torch.eye(items, device=features.device)
+        chosen: list[Tensor] = []
+        for _ in range(7):
+            following = state[:, None, :] + (1 - state[:, None, :]) * one_hot
+            values = torch.log1p(following @ features) @ weights
+            before = torch.log1p((state[:, None, :] @ features)[:, 0]) @ weights
+            gains = (values - before[:, None]) * (1 - state)
+            gains = gains.masked_fill(~batch.mask, -1e9)
+            p = torch.softmax(gains / 4.0, dim=1)
+            state = state + (1 - state) * p
+            chosen.append(p)
+        return chosen
+
+
+def _learn(network: _NaiveNetwork, optimizer: torch.optim.Optimizer, batch: Batch) -> None:
+    left = batch.gold
+    loss = torch.zeros((), device=batch.x.device)
+    for p in network(batch):
+        best = torch.where(left, p, -1.0).argmax(dim=1, keepdim=True)
+        label = torch.zeros_like(left).scatter(1, best, True) & left
+        counted = left.any(dim=1, keepdim=True)
+        terms = torch.where(label, torch.log(p + 1e-9), torch.log(1 - p + 1e-6))
+        loss = loss - (terms * (batch.mask & counted)).sum() / len(p)
+        left = left & ~label
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def _fever_sized_table() -> FeatureTable:
+    """FEVER's sizes, random vectors: speed does not depend on what they say."""
+    random = np.random.default_rng(0)
+    on_page = np.clip(random.geometric(1 / 11, PAGES), 1, 60)
+    first = np.concatenate([[0], np.cumsum(on_page)])
+    page = random.integers(0, PAGES, CLAIMS)
+    lengths = on_page[page]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    gold = random.random(offsets[-1]) < 0.1
+    gold[offsets[:-1]] |= random.random(CLAIMS) < 0.5
+    return FeatureTable(
+        claims=random.standard_normal((CLAIMS, DIMENSION), np.float32).astype(np.float16),
+        sentences=random.standard_normal((first[-1], DIMENSION), np.float32).astype(np.float16),
+        offsets=offsets,
+        candidates=(np.repeat(first[page], lengths) + place).astype(np.int32),
+        gold=gold,
+        ids=np.arange(CLAIMS).astype(str),
+    )
+
+
+def _name(device: str) -> str:
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{torch.get_num_threads()} threads"
