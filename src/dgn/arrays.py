@@ -33,7 +33,17 @@ else:
 
     Bool = Float = Int = _Unchecked
 
-__all__ = ["Array", "Bool", "Float", "Int", "cast_like", "device_of", "is_array", "namespace"]
+__all__ = [
+    "Array",
+    "Bool",
+    "Float",
+    "Int",
+    "cast_like",
+    "device_of",
+    "is_array",
+    "is_learning",
+    "namespace",
+]
 
 
 def is_array(value: object) -> bool:
@@ -70,3 +80,8 @@ def cast_like(values: Any, like: Array) -> Array:
     if is_array(values) and namespace(values) is xp:
         return values if values.dtype == like.dtype else xp.astype(values, like.dtype)
     return xp.asarray(values, dtype=like.dtype, device=device_of(like))
+
+
+def is_learning(array: Array) -> bool:
+    """Whether a gradient will be asked of this array: a soft search, in training."""
+    return bool(getattr(array, "requires_grad", False))

@@ -37,7 +37,8 @@ class Log1p(Concave):
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
         # log(1+x+step) − log(1+x) = log1p(step / (1+x)): one logarithm, and exact for small steps.
-        return namespace(x).log1p(step / (1 + x))
+        # x is the smaller array: one division for a set, and a product for each of its items.
+        return namespace(x).log1p(step * (1 / (1 + x)))
 
 
 @final
