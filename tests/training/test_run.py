@@ -56,6 +56,7 @@ def test_a_run_leaves_a_complete_folder(features: tuple[str, str], tmp_path: Pat
         "curves.png",
         "metrics.jsonl",
         "model.safetensors",
+        "summary.json",
         "tensorboard",
     ]
     assert seen == list(result.reports)
@@ -154,7 +155,7 @@ def test_loading_is_strict(features: tuple[str, str], tmp_path: Path) -> None:
 def test_a_broken_checkpoint_says_what_to_do(features: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(config(features, epochs=1), run)
-    (run / "model.safetensors").unlink()
+    (run / "summary.json").unlink()
     (run / "checkpoint.safetensors").write_bytes(b"half a file")
     with pytest.raises(BrokenInput, match="delete the file to train anew"):
         train(config(features, epochs=1), run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +23,13 @@ class ExampleSource:
 
     claims: JSONL of any of our formats. pages: a page store, or a folder of pages; none for plain
     files. retrieved: JSONL that names the pages of each claim, in place of the oracle's.
+    only_pages: leave out claims with candidates on other pages; a part of a data set.
     """
 
     claims: Path
     pages: Path | None = None
     retrieved: Path | None = None
+    only_pages: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         for name, path in self._files().items():
@@ -34,14 +37,18 @@ class ExampleSource:
                 raise InvalidInput(name, found=f"no {path}", allowed="a file or folder that exists")
 
     def examples(self, problems: Problems | None = None) -> Iterator[Example]:
-        """All examples, also those without a candidate."""
-        return read_examples(
+        """The examples, also those without a candidate."""
+        examples = read_examples(
             self.claims,
             self.pages,
             problems,
             retrieved=self.retrieved,
             split=lambda text: [span.text for span in split_sentences(text)],
         )
+        if self.only_pages is None:
+            return examples
+        allowed = self.only_pages
+        return (one for one in examples if all(c.page in allowed for c in one.candidates))
 
     def build_features(
         self,
@@ -54,6 +61,8 @@ class ExampleSource:
     ) -> FeatureReport:
         """Embed all examples into a folder, unless it is up to date."""
         inputs = {name: fingerprint_of(path) for name, path in self._files().items()}
+        if self.only_pages is not None:
+            inputs["only_pages"] = f"{zlib.crc32(repr(sorted(self.only_pages)).encode()):x}"
         return build_features(
             self.examples,
             folder,

@@ -17,7 +17,7 @@ from dgn.training.devices import find_device, placed_on
 from dgn.training.fit import fit
 from dgn.training.model_folder import load_network
 from dgn.training.networks import build_network, parameter_count
-from dgn.training.run import RunResult, train
+from dgn.training.run import RunResult, is_finished, open_run, train
 from dgn.training.trainer import EpochReport, Trainer, pick_all
 
 __all__ = [
@@ -32,7 +32,9 @@ __all__ = [
     "build_network",
     "find_device",
     "fit",
+    "is_finished",
     "load_network",
+    "open_run",
     "parameter_count",
     "pick_all",
     "placed_on",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from typing import Any
 
 import torch
@@ -28,6 +29,14 @@ def find_device(name: str) -> torch.device:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device
+
+
+def name_of(device: torch.device) -> str:
+    """What it is, in words."""
+    if device.type == "cuda":
+        return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
+    threads = torch.get_num_threads()
+    return f"{platform.machine()} CPU, {threads} thread(s), torch {torch.__version__}"
 
 
 def placed_on(device: torch.device | str) -> Place:

@@ -21,10 +21,9 @@ from dgn.data.feature_table import FeatureTable
 from dgn.errors import InvalidInput
 from dgn.training.checkpoint import read_checkpoint, write_checkpoint
 from dgn.training.config import RunConfig
-from dgn.training.devices import find_device, placed_on
+from dgn.training.devices import find_device, name_of, placed_on
 from dgn.training.model_folder import (
     CONFIG,
-    WEIGHTS,
     ModelDescription,
     load_network,
     read_description,
@@ -33,8 +32,18 @@ from dgn.training.model_folder import (
 )
 from dgn.training.networks import build_network, parameter_count
 from dgn.training.processes import Processes, join_processes, leave_processes
-from dgn.training.run_folder import Events, draw_curves, read_metrics, write_card, write_metrics
-from dgn.training.trainer import EpochReport, Trainer, best_epoch_of
+from dgn.training.run_folder import (
+    SUMMARY,
+    Events,
+    RunSummary,
+    draw_curves,
+    read_metrics,
+    read_summary,
+    write_card,
+    write_metrics,
+    write_summary,
+)
+from dgn.training.trainer import EpochReport, Trainer
 from dgn.unfolding import SelectionNetwork
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -79,9 +88,9 @@ def _train(
     train_table, validation_table = read_tables(config)
     description = ModelDescription(config, train_table.dimension, _made_from(config))
     # The first process looks for all: it may begin to write while the others still look.
-    looked = [float(_is_finished(folder, description))] if processes.writes else [0.0]
+    looked = [float(is_finished(config, folder))] if processes.writes else [0.0]
     if processes.from_first(looked, device) == (1.0,):
-        return _finished(folder, config)
+        return open_run(folder)
     network = build_network(config.network, train_table.dimension, config.fit.seed).to(device)
     place, size, seed = placed_on(device), config.fit.batch_size, config.fit.seed
     trainer = Trainer(
@@ -124,8 +133,9 @@ def _train(
     draw_curves(folder, config.fit.judged_at, trainer.reports, trainer.best_epoch)
     size = parameter_count(network)
     write_card(folder, description, trainer.reports, trainer.best_epoch, size)
-    # The weights come last: where they are, the run is finished.
     write_weights(folder, network)
+    # The summary comes last: where it is, the run is finished.
+    write_summary(folder, RunSummary(trainer.best_epoch, trainer.stopped, size, name_of(device)))
     checkpoint.unlink(missing_ok=True)
     return _result(folder, trainer, resumed_at)
 
@@ -161,7 +171,7 @@ def _made_from(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def _is_finished(folder: Path, description: ModelDescription) -> bool:
+def is_finished(config: RunConfig, folder: Path) -> bool:
     """Whether there is nothing to do; an error if the folder belongs to something else."""
     if not folder.exists() or not any(folder.iterdir()):
         folder.mkdir(parents=True, exist_ok=True)
@@ -173,11 +183,11 @@ def _is_finished(folder: Path, description: ModelDescription) -> bool:
     before = read_description(folder)
     changed = [
         f"{section}.{name}"
-        for section, settings in description.config.as_tables().items()
+        for section, settings in config.as_tables().items()
         for name, value in settings.items()
         if section != "machine" and before.config.as_tables()[section][name] != value
     ]
-    if before.features != description.features:
+    if before.features != _made_from(config):
         changed.append("the features")
     if changed:
         raise InvalidInput(
@@ -185,13 +195,20 @@ def _is_finished(folder: Path, description: ModelDescription) -> bool:
             found=f"a run in {folder} with another {', '.join(changed)}",
             allowed="the same settings, to go on; or another folder",
         )
-    return (folder / WEIGHTS).is_file()
+    return (folder / SUMMARY).is_file()
 
 
-def _finished(folder: Path, config: RunConfig) -> RunResult:
-    reports, network = tuple(read_metrics(folder)), load_network(folder)
-    best = best_epoch_of(reports, config.fit.never_below_start)
-    return RunResult(folder, network, reports, best, "finished before", was_finished=True)
+def open_run(folder: Path) -> RunResult:
+    """A run that is finished."""
+    network, summary = load_network(folder), read_summary(folder)
+    return RunResult(
+        folder,
+        network,
+        tuple(read_metrics(folder)),
+        summary.best_epoch,
+        summary.stopped,
+        was_finished=True,
+    )
 
 
 def _result(folder: Path, trainer: Trainer, resumed_at: int | None) -> RunResult:

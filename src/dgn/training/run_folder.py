@@ -8,15 +8,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dgn.errors import require_extra
+from dgn.errors import BrokenInput, require_extra
 from dgn.files import write_atomically
 from dgn.training.model_folder import ModelDescription
 from dgn.training.trainer import EpochReport
 
 METRICS, CURVES, CARD, EVENTS = "metrics.jsonl", "curves.png", "README.md", "tensorboard"
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run ended. machine: where its last part ran."""
+
+    best_epoch: int
+    stopped: str
+    parameters: int
+    machine: str
+
+
+def write_summary(folder: Path, summary: RunSummary) -> None:
+    """Write `summary.json`."""
+    write_atomically(folder / SUMMARY, json.dumps(asdict(summary), indent=2) + "\n")
+
+
+def read_summary(folder: Path) -> RunSummary:
+    """What `write_summary` wrote."""
+    path = folder / SUMMARY
+    try:
+        return RunSummary(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise BrokenInput(
+            path, None, found=f"no summary ({error})", allowed="a finished run of dgn train"
+        ) from None
 
 
 def write_metrics(folder: Path, reports: Sequence[EpochReport]) -> None:

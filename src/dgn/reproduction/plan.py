@@ -1,0 +1,158 @@
+"""Which networks are trained for the report, with which settings.
+
+The settings of the three models come from a random search on fever-eraser (docs/results says how);
+everything that the studies change, they change from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+SHARED: dict[str, Any] = {"schedule": "cosine", "warmup": 50, "average": 0.995}
+DGN: dict[str, Any] = {
+    **SHARED,
+    "model": "dgn",
+    "scale": 3.0,
+    "dropout": 0.1,
+    "layers": 3,
+    "temperature": 4.0,
+    "optimizer": "adamw",
+    "learning_rate": 4.5e-3,
+    "weight_decay": 0.1,
+    "epochs": 20,
+}
+ENCODER: dict[str, Any] = {
+    **SHARED,
+    "model": "encoder",
+    "scale": 10.0,
+    "dropout": 0.1,
+    "learning_rate": 5e-3,
+    "positive_weight": 2.0,
+    "epochs": 30,
+}
+DEEP_ENCODER: dict[str, Any] = {
+    **SHARED,
+    "model": "deep-encoder",
+    "scale": 10.0,
+    "optimizer": "adamw",
+    "learning_rate": 1.7e-3,
+    "weight_decay": 0.1,
+    "positive_weight": 2.0,
+    "epochs": 20,
+}
+MODELS = {"Encoder": ENCODER, "DeepEncoder": DEEP_ENCODER, "DGN": DGN}
+# On vectors that are good untrained, stay near the start, and never go below it.
+NEAR_THE_START: dict[str, Any] = {
+    **SHARED,
+    "model": "dgn",
+    "start": "identity",
+    "scale": 100.0,
+    "dropout": 0.3,
+    "layers": 3,
+    "temperature": 4.7,
+    "learning_rate": 3.5e-4,
+    "decay_to_start": 100.0,
+    "never_below_start": "every-k",
+    "epochs": 12,
+}
+
+TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0)
+POSITIVE_WEIGHTS = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0)
+SHARES_OF_CLAIMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "labels `ordered`": {"assignment": "ordered"},
+    "labels `matched`": {"assignment": "matched"},
+    "K = 1": {"layers": 1},
+    "K = 7, the paper's": {"layers": 7},
+    "start at the identity": {"start": "identity"},
+    "straight-through": {"relaxation": "straight-through"},
+    "no dropout": {"dropout": 0.0},
+    "no average of weights": {"average": 0.0},
+    "Adam, constant rate of .001": {
+        "optimizer": "adam",
+        "weight_decay": 0.0,
+        "learning_rate": 1e-3,
+        "schedule": "constant",
+        "warmup": 0,
+    },
+}
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One network to train. study, variant: what it is for. second_vectors: on the other ones."""
+
+    study: str
+    variant: str
+    seed: int
+    settings: dict[str, Any]
+    second_vectors: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        plain = "".join(c if c.isalnum() or c in ".-" else "-" for c in self.variant)
+        return f"{self.study}/{plain.strip('-')}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to train: seeds for the tables, seeds for each point of a study, and whether the
+    studies are run at all. epochs: instead of each model's own.
+    """
+
+    seeds: int = 5
+    study_seeds: int = 2
+    studies: bool = True
+    epochs: int | None = None
+
+
+def make_plan(effort: Effort, training_claims: int) -> list[PlannedRun]:
+    """All runs of a report, the tables' first."""
+    runs = list(_tables(effort))
+    if effort.studies:
+        runs += _studies(effort, training_claims)
+    if effort.epochs is None:
+        return runs
+    return [
+        PlannedRun(
+            run.study,
+            run.variant,
+            run.seed,
+            {**run.settings, "epochs": effort.epochs},
+            run.second_vectors,
+        )
+        for run in runs
+    ]
+
+
+def _tables(effort: Effort) -> Iterator[PlannedRun]:
+    for seed in range(effort.seeds):
+        for name, settings in MODELS.items():
+            yield PlannedRun("table", name, seed, settings)
+    for seed in range(effort.seeds):
+        yield PlannedRun("second-vectors", "DGN", seed, NEAR_THE_START, second_vectors=True)
+
+
+def _studies(effort: Effort, training_claims: int) -> Iterator[PlannedRun]:
+    for seed in range(effort.study_seeds):
+        low = {**DGN, "learning_rate": DGN["learning_rate"] / 10}
+        yield PlannedRun("learning-rate", "a tenth", seed, low)
+        for temperature in TEMPERATURES:
+            fixed = {**DGN, "temperature": temperature}
+            yield PlannedRun("temperature", f"fixed {temperature}", seed, fixed)
+            annealed = {**fixed, "annealing": "geometric", "lowest_temperature": 1e-3}
+            yield PlannedRun("temperature", f"annealed {temperature}", seed, annealed)
+        for weight in POSITIVE_WEIGHTS:
+            settings = {**ENCODER, "positive_weight": weight}
+            yield PlannedRun("imbalance", f"Encoder {weight}", seed, settings)
+        for name, change in ABLATIONS.items():
+            yield PlannedRun("ablation", name, seed, {**DGN, **change})
+        for share in SHARES_OF_CLAIMS:
+            claims = max(1, round(share * training_claims))
+            yield PlannedRun("claims", f"{claims}", seed, {**DGN, "claims": claims})
+    for weight in (POSITIVE_WEIGHTS[0], POSITIVE_WEIGHTS[-1]):
+        settings = {**DGN, "positive_weight": weight}
+        yield PlannedRun("imbalance", f"DGN {weight}", 0, settings)
