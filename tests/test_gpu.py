@@ -8,7 +8,14 @@ from torch import Tensor
 from dgn.data.batches import ClaimBatches, Position
 from dgn.maximizers import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.objectives import Items
-from dgn.training import FitConfig, NetworkConfig, Trainer, build_network, placed_on
+from dgn.training import (
+    FitConfig,
+    NetworkConfig,
+    Trainer,
+    build_network,
+    find_device,
+    placed_on,
+)
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
     FeedForwardEncoder,
@@ -106,6 +113,11 @@ def test_training_learns(precision: str) -> None:
     again = gpu_trainer(precision=precision, optimizer="adamw", average=0.9, clip=1.0)
     again.restore(state, values)
     assert again.reports == trainer.reports
+
+
+def test_devices_by_name() -> None:
+    for name in ("auto", "cuda", "cuda:0"):
+        assert find_device(name).type == "cuda"
 
 
 def test_no_step_waits_for_the_gpu() -> None:
