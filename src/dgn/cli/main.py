@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import dgn
-from dgn.cli import data, evaluate, train, tune
+from dgn.cli import data, evaluate, reproduce, train, tune
 from dgn.cli.arguments import positive
 from dgn.errors import DGNError
 
@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_parser(commands)
     tune.add_parser(commands)
     evaluate.add_parser(commands)
+    reproduce.add_parser(commands)
     return parser
 
 

@@ -16,12 +16,18 @@ from dgn.reproduction.runner import TrainingData
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """All that training and analysis read. second: the report's questions in second vectors."""
+    """All that training and analysis read.
+
+    report, choose: the questions that are reported, and those that chose. second, second_choose:
+    the same in the second vectors.
+    """
 
     data: TrainingData
     training_claims: int
     report: Questions
+    choose: Questions
     second: Questions
+    second_choose: Questions
 
 
 def prepare(
@@ -47,17 +53,22 @@ def prepare(
         )
         for kind in ("first", "second")
     }
-    questions = {
-        kind: read_questions(
-            layout.report,
-            Path(folders[kind][1]) if layout.reports_what_chose else folder / kind / "report",
-            FeatureOptions(vectors if kind == "first" else second_vectors, unit=True),
-        )
-        for kind in ("first", "second")
-    }
+
+    def ask(source: ExampleSource, kind: str, made: Path) -> Questions:
+        options = FeatureOptions(vectors if kind == "first" else second_vectors, unit=True)
+        return read_questions(source, made, options)
+
+    choose = {kind: ask(layout.choose, kind, Path(folders[kind][1])) for kind in folders}
+    report = (
+        choose
+        if layout.reports_what_chose
+        else {kind: ask(layout.report, kind, folder / kind / "report") for kind in folders}
+    )
     return Prepared(
         TrainingData(*folders["first"], *folders["second"]),
         sum(len(FeatureTable.load(made)) for made in folders["first"][0]),
-        questions["first"],
-        questions["second"],
+        report["first"],
+        choose["first"],
+        report["second"],
+        choose["second"],
     )

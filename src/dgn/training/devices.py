@@ -26,7 +26,7 @@ def find_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:
         found = f"{name} ({str(error).splitlines()[0]})"
         raise InvalidInput("device", found=found, allowed="auto, cpu, cuda or cuda:N") from None
-    if device.type == "cuda" and device.index is not None:
+    if device.type == "cuda" and ":" in name:
         torch.cuda.set_device(device)
     return device
 
