@@ -39,9 +39,7 @@ def log_softmax_with_complement(
     safe. At a temperature of 0.01 this is a finite −10,000 where the direct way gives log 0.
     """
     xp = namespace(logits)
-    # The shift comes first: among logits of −10³⁷ (all items exhausted) adding log n is lost.
-    shifted = logits - xp.max(logits, axis=-1, keepdims=True)
-    log_p = shifted - _log_sum_exp(shifted)
+    log_p = _log_softmax(logits)
     index = xp.arange(logits.shape[-1], device=device_of(logits))
     largest = index == xp.argmax(logits, axis=-1, keepdims=True)
     lowest = xp.full_like(logits, lowest_log(logits))
@@ -57,7 +55,18 @@ def lowest_log(like: Array) -> float:
     return float(namespace(like).finfo(like.dtype).min) / 4
 
 
+def _log_softmax(logits: Float[Array, "*shape"]) -> Array:
+    xp = namespace(logits)
+    if hasattr(xp, "log_softmax"):  # torch's own is a single kernel, forward and backward
+        return xp.log_softmax(logits, dim=-1)
+    # The shift comes first: among logits of −10³⁷ (all items exhausted) adding log n is lost.
+    shifted = logits - xp.max(logits, axis=-1, keepdims=True)
+    return shifted - _log_sum_exp(shifted)
+
+
 def _log_sum_exp(x: Float[Array, "*shape"]) -> Array:
     xp = namespace(x)
+    if hasattr(xp, "logsumexp"):
+        return xp.logsumexp(x, dim=-1, keepdim=True)
     top = xp.max(x, axis=-1, keepdims=True)
     return top + xp.log(xp.sum(xp.exp(x - top), axis=-1, keepdims=True))

@@ -6,6 +6,8 @@ everything that the studies change, they change from there.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -114,18 +116,17 @@ def make_plan(effort: Effort, training_claims: int) -> list[PlannedRun]:
     runs = list(_tables(effort))
     if effort.studies:
         runs += _studies(effort, training_claims)
-    if effort.epochs is None:
-        return runs
-    return [
-        PlannedRun(
-            run.study,
-            run.variant,
-            run.seed,
-            {**run.settings, "epochs": effort.epochs},
-            run.second_vectors,
-        )
-        for run in runs
-    ]
+    return [_completed(run, effort, training_claims) for run in runs]
+
+
+def _completed(run: PlannedRun, effort: Effort, training_claims: int) -> PlannedRun:
+    """With the batch size that the number of claims asks for: about 64 steps an epoch."""
+    claims = run.settings.get("claims", training_claims)
+    batch_size = 2 ** min(8, max(2, round(math.log2(max(claims, 1) / 64))))
+    settings = {**run.settings, "batch_size": batch_size}
+    if effort.epochs is not None:
+        settings["epochs"] = effort.epochs
+    return dataclasses.replace(run, settings=settings)
 
 
 def _tables(effort: Effort) -> Iterator[PlannedRun]:

@@ -62,8 +62,10 @@ class Optimization:
         self._optimizer.zero_grad()
         for name, start in self.start.items():
             self._weights[name].lerp_(start, min(1.0, rate * config.decay_to_start))
+        # Young averages are short: the start is soon forgotten, however few steps there are.
+        kept = min(config.average, (1 + self.step_count) / (10 + self.step_count))
         for name, average in self.average.items():
-            average.lerp_(self._weights[name], 1 - config.average)
+            average.lerp_(self._weights[name], 1 - kept)
         self.step_count += 1
 
     @contextmanager

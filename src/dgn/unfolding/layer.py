@@ -20,6 +20,7 @@ from dgn.errors import InvalidInput
 from dgn.numerics import lowest_log
 from dgn.objectives import Items, SetFunction, State
 from dgn.unfolding.relaxations import Choice, Relaxation, Softmax
+from dgn.unfolding.soft_gains import soft_gains
 
 PAPER_LAYERS = 7
 PAPER_TEMPERATURE = 4.0
@@ -59,7 +60,7 @@ class GreedyLayer(nn.Module):
         self, objective: SetFunction, items: Items, soft: SoftState, temperature: float
     ) -> tuple[Choice, SoftState]:
         lowest = lowest_log(soft.log_outside)
-        gains = objective.gains(items, soft.state)
+        gains = soft_gains(objective, items, soft.state)
         log_prior = torch.where(items.mask, soft.log_outside, lowest)
         choice = self.relaxation.choose(gains, log_prior, temperature)
         state = objective.add(items, soft.state, choice.member)
@@ -98,6 +99,11 @@ class UnfoldedGreedy(nn.Module):
     def forward(
         self, objective: SetFunction, items: Items, context: State | None = None
     ) -> Unfolded:
+        # Sums and logarithms keep the precision of the features, also under mixed precision.
+        with torch.autocast(items.features.device.type, enabled=False):
+            return self._unfold(objective, items, context)
+
+    def _unfold(self, objective: SetFunction, items: Items, context: State | None) -> Unfolded:
         temperature = checked_temperature(self.temperature)
         state = objective.empty(items, context)
         given = objective.value(state)
