@@ -109,6 +109,7 @@ def _epochs(curves: Sequence[EpochCurve]) -> Figure:
         )
     low = min(value for curve in curves for seed in curve.by_seed for value in seed[1:])
     axes.set(xlabel="epoch", ylabel="validation recall at 7", ylim=(low - 0.01, None))
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title("The paper's figure: recall at 7, epoch by epoch")
     axes.legend(frameon=False)
     return figure

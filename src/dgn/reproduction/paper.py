@@ -37,5 +37,5 @@ CLAIMS = {"training": 109_810, "validation": 13_332, "test": 6_666}
 
 
 def cut_of_missed_recall(greedy: float, dgn: float) -> float:
-    """The share of what greedy misses that the DGN finds."""
-    return (dgn - greedy) / (1 - greedy)
+    """The share of what greedy misses that the DGN finds; 0 where it misses nothing."""
+    return (dgn - greedy) / (1 - greedy) if greedy < 1 else 0.0

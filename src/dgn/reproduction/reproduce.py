@@ -11,8 +11,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from dgn.data.batches import ClaimBatches
 from dgn.data.feature_table import FeatureTable
-from dgn.evaluation import ContestResult, PairedComparison, paired_comparison, run_contest
+from dgn.evaluation import (
+    ContestResult,
+    PairedComparison,
+    paired_comparison,
+    run_contest,
+    scores_at,
+)
 from dgn.evaluation.contenders import (
     Bm25,
     Contender,
@@ -45,9 +52,9 @@ from dgn.reproduction.results import (
     study_points,
     table_row,
 )
-from dgn.reproduction.runner import train_all
+from dgn.reproduction.runner import TrainingData, train_all
 from dgn.reproduction.stories import Story, find_stories
-from dgn.training import load_network
+from dgn.training import load_network, pick_all, placed_on
 from dgn.training.contender import TrainedNetwork
 from dgn.training.run_folder import read_summary
 from dgn.unfolding import DifferentiableGreedyNetwork
@@ -55,6 +62,7 @@ from dgn.unfolding import DifferentiableGreedyNetwork
 SCALES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 TRAINED = ("Encoder", "DeepEncoder", "DGN")
 _PROOF_CLAIMS, _PROOF_LONGEST, _PROOF_K = 200, 20, 5
+_TRAINING_CLAIMS = 4000
 _DIVERSITIES = {"mmr": 0.3, "msd": 0.3, "dpp": 0.5}
 
 
@@ -82,6 +90,7 @@ class Studies:
     dgn_weights_equal: bool
     ablation: tuple[StudyPoint, ...]
     claims: tuple[StudyPoint, ...]
+    on_training_claims: dict[int, Spread]
     soft: tuple[SoftGap, ...]
     proofs: Proofs
 
@@ -143,7 +152,7 @@ def reproduce(
         tuple(_row(name, group, report) for name, group in results.items()),
         tuple(_row(name, group, prepared.second) for name, group in second.items()),
         _compared(results, report),
-        _studies(plan, runs, network, table) if request.effort.studies else None,
+        _studies(plan, runs, network, table, prepared.data) if request.effort.studies else None,
         tuple(find_stories(network, results["DGN"][0].picks, results["Encoder"][0].picks, report)),
         (
             f"analysis: {platform.machine()} CPU, torch {torch.__version__}",
@@ -240,6 +249,7 @@ def _studies(
     runs: Path,
     network: DifferentiableGreedyNetwork,
     table: FeatureTable,
+    data: TrainingData,
 ) -> Studies:
     at_7, seeds = 3, len({run.seed for run in plan if run.study == "learning-rate"})
     claims = study_points(plan, "claims", runs)
@@ -264,9 +274,25 @@ def _studies(
         dgn_weights_equal=_dgn_runs_agree(plan, runs),
         ablation=(*whole, *study_points(plan, "ablation", runs)),
         claims=(*claims, *whole),
+        on_training_claims=_on_training_claims(plan, runs, data),
         soft=tuple(soft_gap(network, table, 5, TEMPERATURES)),
         proofs=prove(network, table, _PROOF_K, _PROOF_CLAIMS, _PROOF_LONGEST),
     )
+
+
+def _on_training_claims(
+    plan: Sequence[PlannedRun], runs: Path, data: TrainingData
+) -> dict[int, Spread]:
+    """The DGN's recall on claims that it learned from: what these features allow at best."""
+    table = FeatureTable.join([FeatureTable.load(folder) for folder in data.train])
+    drawn = np.random.default_rng(0).permutation(len(table))[:_TRAINING_CLAIMS]
+    some = ClaimBatches(table.of_claims(np.sort(drawn)), 256, 0, placed_on("cpu"))
+    picked = [
+        pick_all(load_network(runs / run.folder), some, max(KS))
+        for run in plan
+        if (run.study, run.variant) == ("table", "DGN")
+    ]
+    return {k: Spread.of([scores_at(k, *found).recall for found in picked]) for k in KS}
 
 
 def _dgn_runs_agree(plan: Sequence[PlannedRun], runs: Path) -> bool:
