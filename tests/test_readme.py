@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/data.md")
+PAGES = ("README.md", "docs/data.md", "docs/training.md")
 
 
 def python_blocks() -> list[tuple[str, str]]:

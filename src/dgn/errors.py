@@ -5,6 +5,7 @@
     ├── SearchTooLarge     an exact search would not end within its limit
     ├── BrokenInput        a file does not hold what it should; names file and line
     ├── StoreError         a page store cannot be built or opened
+    ├── StudyStopped       a search ended before it was done; what it found is kept
     └── MissingExtra       an optional dependency is not installed (also an ImportError)
 
 A message says what was found, what is allowed and, where it helps, what to do.
@@ -59,6 +60,10 @@ class BrokenInput(DGNError, ValueError):
 
 class StoreError(DGNError):
     """A page store cannot be built or opened."""
+
+
+class StudyStopped(DGNError):
+    """A search ended before it was done; what it found is kept."""
 
 
 class MissingExtra(DGNError, ImportError):

@@ -84,6 +84,20 @@ def test_a_killed_search_goes_on(base: RunConfig, tmp_path: Path) -> None:
     assert len(more) == finished + 1
 
 
+def test_a_storage_that_goes_away_is_said_in_a_line(base: RunConfig, tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("dgn")), "tune", "--out", str(tmp_path)]
+    command += ["--train", *base.data.train, "--validation", base.data.validation]
+    command += ["--epochs", "3", "--trials", "500", "--layers", "2", "--device", "cpu"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        assert "1/500" in run.stderr.readline()
+        (tmp_path / "study.db").unlink()
+        said = run.stderr.read()
+    assert run.returncode == 1
+    assert "dgn: a worker stopped" in said
+    assert "Traceback" not in said
+
+
 def test_the_command(base: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = ["--train", *base.data.train, "--validation", base.data.validation]
     few = ["--trials", "7", "--epochs", "4", "--layers", "2", "--device", "cpu"]

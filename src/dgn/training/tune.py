@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgn.errors import InvalidInput, require_extra
+from dgn.errors import InvalidInput, StudyStopped, require_extra
 
 require_extra("dgn tune", package="optuna", extra="tune")
 
@@ -116,7 +117,7 @@ def tune(
     _tell_new(study, told, on_trial)
     failed = [worker.exitcode for worker in workers if worker.exitcode]
     if failed:
-        raise InvalidInput("workers", found=f"exit codes {failed}", allowed="0; see the messages")
+        raise StudyStopped(f"{len(failed)} worker(s) stopped; finished trials are in {config.url}")
     results = sorted(finished_trials(study), key=lambda result: -result.recall)
     _write_best(base, config, results)
     return results
@@ -216,6 +217,13 @@ def _work(base: RunConfig, config: TuneConfig) -> None:
         )
     except KeyboardInterrupt:
         return
+    except Exception as error:
+        # A full disk, a storage that went away: the first cause, in one line.
+        cause: BaseException = error
+        while cause.__cause__ or cause.__context__:
+            cause = cause.__cause__ or cause.__context__ or cause
+        print(f"dgn: a worker stopped: {type(cause).__name__}: {cause}", file=sys.stderr)
+        raise SystemExit(1) from None
 
 
 def _run_trial(
