@@ -54,8 +54,9 @@ from dgn.reproduction.results import (
 )
 from dgn.reproduction.runner import TrainingData, train_all
 from dgn.reproduction.stories import Story, find_stories
-from dgn.training import load_network, pick_all, placed_on
+from dgn.training import build_network, load_network, pick_all, placed_on
 from dgn.training.contender import TrainedNetwork
+from dgn.training.model_folder import read_description
 from dgn.training.run_folder import read_summary
 from dgn.unfolding import DifferentiableGreedyNetwork
 
@@ -209,16 +210,17 @@ def _second_contest(
     plan: Sequence[PlannedRun], runs: Path, second: Questions, scale: float
 ) -> dict[str, list[ContestResult]]:
     inputs = second.vectors.dimension
-    start = next(run for run in plan if run.second_vectors).settings["scale"]
-    trained: list[Contender] = [
-        TrainedNetwork("DGN", load_network(runs / run.folder), inputs)
-        for run in plan
-        if run.second_vectors
-    ]
-    scales = dict.fromkeys((scale, float(start)))
-    groups: dict[str, list[Contender]] = {"Top-k": [CosineTopK()]}
-    groups |= {greedy.name: [greedy] for greedy in map(UntrainedGreedy, scales)}
-    groups["DGN"] = trained
+    planned = [run for run in plan if run.second_vectors]
+    described = read_description(runs / planned[0].folder).config
+    start = build_network(described.network, inputs, described.fit.seed)
+    best = UntrainedGreedy(scale)
+    groups: dict[str, list[Contender]] = {
+        "Top-k": [CosineTopK()],
+        best.name: [best],
+        # The same arithmetic as the trained ones: rounding decides ties between sentences.
+        "the DGN's start": [TrainedNetwork("the DGN's start", start, inputs)],
+        "DGN": [TrainedNetwork("DGN", load_network(runs / run.folder), inputs) for run in planned],
+    }
     return {name: run_contest(group, second, sorted(KS)) for name, group in groups.items()}
 
 
