@@ -119,13 +119,13 @@ def test_a_folder_that_is_no_data(tmp_path: Path) -> None:
 
 
 def test_the_plan() -> None:
-    plan = make_plan(Effort(), 16_607)
+    plan = make_plan(Effort(), 16_607, 256)
     assert len({run.folder for run in plan}) == len(plan)
     assert sum(run.study == "table" for run in plan) == 15
     assert {run.settings["batch_size"] for run in plan if run.study == "table"} == {256}
     small = next(run for run in plan if run.study == "claims" and run.variant == "1038")
     assert small.settings["batch_size"] == 16
-    assert len(make_plan(Effort(seeds=1, studies=False), 100)) == 4
+    assert len(make_plan(Effort(seeds=1, studies=False), 100, 256)) == 4
 
 
 def test_the_papers_cuts_are_the_issues() -> None:

@@ -51,14 +51,16 @@ NEAR_THE_START: dict[str, Any] = {
     "model": "dgn",
     "start": "identity",
     "scale": 100.0,
+    "average": 0.99,
     "dropout": 0.3,
     "layers": 3,
-    "temperature": 4.7,
-    "learning_rate": 3.5e-4,
-    "decay_to_start": 100.0,
+    "temperature": 4.3,
+    "learning_rate": 1.25e-4,
+    "decay_to_start": 200.0,
     "never_below_start": "every-k",
-    "epochs": 12,
+    "epochs": 8,
 }
+HIDDEN_NEAR_THE_START = 1024
 
 TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0)
 POSITIVE_WEIGHTS = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0)
@@ -111,9 +113,9 @@ class Effort:
     epochs: int | None = None
 
 
-def make_plan(effort: Effort, training_claims: int) -> list[PlannedRun]:
-    """All runs of a report, the tables' first."""
-    runs = list(_tables(effort))
+def make_plan(effort: Effort, training_claims: int, second_inputs: int) -> list[PlannedRun]:
+    """All runs of a report, the tables' first. second_inputs: how long second vectors are."""
+    runs = list(_tables(effort, second_inputs))
     if effort.studies:
         runs += _studies(effort, training_claims)
     return [_completed(run, effort, training_claims) for run in runs]
@@ -129,12 +131,14 @@ def _completed(run: PlannedRun, effort: Effort, training_claims: int) -> Planned
     return dataclasses.replace(run, settings=settings)
 
 
-def _tables(effort: Effort) -> Iterator[PlannedRun]:
+def _tables(effort: Effort, second_inputs: int) -> Iterator[PlannedRun]:
     for seed in range(effort.seeds):
         for name, settings in MODELS.items():
             yield PlannedRun("table", name, seed, settings)
+    widths = [max(HIDDEN_NEAR_THE_START, second_inputs), second_inputs]
+    near = {**NEAR_THE_START, "widths": widths}
     for seed in range(effort.seeds):
-        yield PlannedRun("second-vectors", "DGN", seed, NEAR_THE_START, second_vectors=True)
+        yield PlannedRun("second-vectors", "DGN", seed, near, second_vectors=True)
 
 
 def _studies(effort: Effort, training_claims: int) -> Iterator[PlannedRun]:

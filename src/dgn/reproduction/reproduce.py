@@ -127,7 +127,9 @@ def reproduce(
         request.out / "features",
         lambda doing: on_progress(doing, None),
     )
-    plan, runs = make_plan(request.effort, prepared.training_claims), request.out / "runs"
+    second_inputs = prepared.second.vectors.dimension
+    plan = make_plan(request.effort, prepared.training_claims, second_inputs)
+    runs = request.out / "runs"
     train_all(
         plan,
         prepared.data,
