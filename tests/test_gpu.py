@@ -94,13 +94,13 @@ def test_a_training_step_waits_for_nothing(assignment: str) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def gpu_trainer(**settings: object) -> Trainer:
+def gpu_trainer(model: str = "dgn", **settings: object) -> Trainer:
     config = FitConfig(**{"epochs": 3, "batch_size": 16, "learning_rate": 1e-2, **settings})
     train, validation = (
         ClaimBatches(make_table(claims, seed), 16, 0, placed_on("cuda"))
         for claims, seed in ((70, 1), (40, 2))
     )
-    network = NetworkConfig(layers=3, dropout=0.1)
+    network = NetworkConfig(model=model, layers=3, dropout=0.1)
     return Trainer(build_network(network, 12, 0).to("cuda"), train, validation, config)
 
 
@@ -120,8 +120,9 @@ def test_devices_by_name() -> None:
         assert find_device(name).type == "cuda"
 
 
-def test_no_step_waits_for_the_gpu() -> None:
-    trainer = gpu_trainer(average=0.9, decay_to_start=0.1)
+@pytest.mark.parametrize("model", ["dgn", "encoder", "deep-encoder"])
+def test_no_step_waits_for_the_gpu(model: str) -> None:
+    trainer = gpu_trainer(model, average=0.9, decay_to_start=0.1)
     order = [rows for _, rows in trainer._train.rows_from(Position())]
     for rows in order:
         trainer._step(rows)

@@ -44,6 +44,22 @@ def test_json_models_and_picks(
     rows = [json.loads(line) for line in picks.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["1", "2"]
     assert set(rows[0]["picks"]) == {"MMR 0.2", "first k", "tiny"}
+    assert main([*evaluate, "--models", run, "--contenders", "first", "--unit"]) == 1
+    assert "tiny, trained on vectors" in capsys.readouterr().err
+
+
+def test_what_was_not_retrieved_counts(
+    evaluate: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"id": 1, "pages": []}, {"id": 2, "pages": ["Café_Zenith"]}, {"id": 3, "pages": []}]
+    retrieved = write_jsonl(tmp_path / "retrieved.jsonl", rows)
+    capsys.readouterr()
+    command = [*evaluate, "--retrieved", str(retrieved), "--contenders", "first", "--json"]
+    assert main([*command, "--k", "1"]) == 0
+    result = json.loads(capsys.readouterr().out)["results"][0]
+    assert result["at"][0]["macro"]["recall"] == 0.5
+    assert result["fever"]["claims"] == 2
+    assert result["fever"]["recall"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -51,6 +67,8 @@ def test_json_models_and_picks(
     [
         (["--contenders", "teapot"], "contenders: found 'teapot'"),
         (["--contenders", "greedy:x"], "contenders: found 'greedy:x'"),
+        (["--contenders", "bm25:7"], "contenders: found 'bm25:7'"),
+        (["--contenders", "greedy:10", "greedy:10.0"], "two named Greedy ×10"),
         (["--against", "nobody"], "against: found 'nobody'"),
         (["--models", "nowhere"], "model: found no nowhere"),
         (["--retrieved", "nowhere"], "retrieved: found no nowhere"),

@@ -137,6 +137,13 @@ def test_pyversity_without_diversity_starts_with_the_nearest(
     assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in picks)
 
 
+def test_candidates_without_a_word() -> None:
+    candidates = (Candidate("p", 0, "..."), Candidate("p", 1, "!"))
+    silent = Questions((Example(Claim("1", "a ship"), candidates, (False, True)),))
+    for contender in (Bm25(), TfIdf()):
+        assert contender.pick(silent, 2).tolist() == [[0, 1]]
+
+
 def test_bad_input(questions: Questions) -> None:
     with pytest.raises(InvalidInput, match="examples: found none"):
         Questions(())

@@ -1,9 +1,11 @@
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 from test_contenders import make_examples
 
+from dgn.data.records import Evidence
 from dgn.errors import InvalidInput
 from dgn.evaluation import claim_rows, compare, run_contest
 from dgn.evaluation.contenders import Contender, FirstSentences, Questions, TfIdf
@@ -58,6 +60,21 @@ def test_every_pick_of_every_claim(questions: Questions) -> None:
         assert len(row["picks"]["TF-IDF, words"]) == 2
 
 
+def test_gold_that_is_no_candidate_counts_as_not_found(questions: Questions) -> None:
+    one, *rest = questions.examples
+    lost = dataclasses.replace(one, missing=(Evidence("Q", 0),))
+    nothing = dataclasses.replace(one, candidates=(), gold=(), missing=(Evidence("Q", 1),))
+    asked = Questions((lost, *rest), unanswerable=(nothing,))
+    (oracle,) = run_contest([Oracle()], asked, (1,))
+    count = len(questions.examples)
+    assert oracle.at[0].macro.recall == pytest.approx((count - 0.5) / (count + 1))
+    assert oracle.at[0].micro.recall == pytest.approx(count / (count + 2))
+    assert oracle.fever.claims == count + 1
+    assert oracle.fever.recall == pytest.approx(count / (count + 1))
+
+
 def test_bad_input(questions: Questions) -> None:
     with pytest.raises(InvalidInput, match="ks"):
         run_contest([Oracle()], questions, ())
+    with pytest.raises(InvalidInput, match="two named oracle"):
+        run_contest([Oracle(), Oracle()], questions, (1,))

@@ -58,6 +58,7 @@ def test_names_are_unique_across_sections() -> None:
         ("[network]\ndropout = 1.0", "dropout = 1.0"),
         ("[network]\nscale = 0", "scale = 0.0"),
         ("[data]\nclaims = -1", "claims = -1"),
+        ("[fit]\nseed = 99999999999999999999", "seed = 9"),
         ("[fit", "allowed: TOML"),
     ],
 )

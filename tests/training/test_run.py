@@ -1,4 +1,5 @@
 import json
+import os
 import random
 import signal
 import struct
@@ -125,8 +126,16 @@ def test_bad_input(features: tuple[str, str], tmp_path: Path) -> None:
     other = write_table(tmp_path / "other", 10, 1, dimension=5)
     with pytest.raises(InvalidInput, match="vectors of 5 dimensions"):
         train(config((features[0], other)), tmp_path / "run")
-    with pytest.raises(InvalidInput, match="device: found teapot"):
-        train(config(features, device="teapot"), tmp_path / "run")
+    for device in ("teapot", "meta", "cuda:99"):
+        with pytest.raises(InvalidInput, match=f"device: found {device}"):
+            train(config(features, device=device), tmp_path / "run")
+    broken = write_table(tmp_path / "broken", 10, 1)
+    Path(broken, "gold.npy").write_bytes(Path(broken, "gold.npy").read_bytes()[:-3])
+    with pytest.raises(BrokenInput, match=r"gold\.npy"):
+        train(config((broken, features[1])), tmp_path / "run")
+    Path(broken, "meta.json").write_text("{")
+    with pytest.raises(BrokenInput):
+        train(config((broken, features[1])), tmp_path / "run")
     with pytest.raises(InvalidInput, match="2 layers for the encoder"):
         train(config(features, model="encoder", widths=[3]), tmp_path / "run")
 
@@ -161,6 +170,21 @@ def test_a_broken_checkpoint_says_what_to_do(features: tuple[str, str], tmp_path
         train(config(features, epochs=1), run)
 
 
+def test_one_process_at_a_time_and_what_a_killed_one_left(
+    features: tuple[str, str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".config.json.77.partial").write_text("{")
+
+    def begin_again(_: object) -> None:
+        with pytest.raises(InvalidInput, match="another process at work"):
+            train(config(features), run)
+
+    train(config(features), run, on_step=begin_again)
+    assert not list(run.glob(".*"))
+
+
 def command_of(features: tuple[str, str], out: Path, *more: str) -> list[str]:
     settings = ["--epochs", "4", "--batch-size", "8", "--layers", "3", "--dropout", "0.1"]
     data = ["--train", features[0], "--validation", features[1], "--device", "cpu", "--quiet"]
@@ -193,7 +217,32 @@ def test_sigkill_at_random_points_changes_no_bit(features: tuple[str, str], tmp_
         for folder in (tmp_path / "undisturbed", out)
     ]
     assert losses[0] == losses[1]
-    assert not list(out.glob("*.partial"))
+    assert not list(out.glob(".*"))
+
+
+def test_several_processes_go_on_and_say_their_mistakes_once(
+    features: tuple[str, str], tmp_path: Path
+) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+
+    def together(out: str, *more: str) -> subprocess.CompletedProcess[str]:
+        command = [*torchrun, "--no-python", *command_of(features, tmp_path / out, *more)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    often = ("--checkpoint-seconds", "0", "--dropout", "0.3", "--epochs", "2")
+    assert together("whole", *often).returncode == 0
+    command = [*torchrun, "--no-python", *command_of(features, tmp_path / "parts", *often)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as run:
+        while not (tmp_path / "parts" / "checkpoint.safetensors").exists():
+            time.sleep(0.01)
+        os.killpg(run.pid, signal.SIGKILL)
+    assert together("parts", *often).returncode == 0
+    whole, parts = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    for name, weight in whole.items():
+        np.testing.assert_allclose(weight, parts[name], atol=1e-6, err_msg=name)
+    other = together("whole", *often, "--seed", "5")
+    assert other.returncode != 0
+    assert other.stderr.count("dgn: out: found a run") == 1
 
 
 @pytest.mark.parametrize("model", ["dgn", "encoder"])

@@ -9,7 +9,12 @@ import pytest
 from dgn.cli.main import main
 from dgn.errors import InvalidInput
 from dgn.training import RunConfig, read_config
-from dgn.training.search_space import Dimension, config_of_trial, parse_dimension
+from dgn.training.search_space import (
+    PAPERS_SEARCH,
+    Dimension,
+    config_of_trial,
+    parse_dimension,
+)
 from dgn.training.tune import TuneConfig, importances, tune
 from small_features import write_table
 
@@ -37,7 +42,7 @@ def test_dimensions() -> None:
     assert parse_dimension("optimizer=adam,adamw").choices == ("adam", "adamw")
     assert parse_dimension("width=64:300").is_whole
     wrong = ("x=1:2", "layers", "layers=1.5:2", "layers=3:1", "scale=0:1:log", "scale=1:2:x")
-    for text in (*wrong, "scale=nan:1", "train=a,b"):
+    for text in (*wrong, "scale=nan:1", "train=a,b", "claims=1:9", "seed=1:9", "device=cpu,cuda"):
         with pytest.raises(InvalidInput, match="search"):
             parse_dimension(text)
 
@@ -77,10 +82,12 @@ def test_a_killed_search_goes_on(base: RunConfig, tmp_path: Path) -> None:
         assert "1/500" in run.stderr.readline()
         run.send_signal(signal.SIGKILL)
     time.sleep(1.0)
-    finished = len(tune(base, TuneConfig(tmp_path, SEARCH, trials=1)))
+    paper = tuple(parse_dimension(text) for text in PAPERS_SEARCH)
+    same = base.with_settings({"batch_size": 256, "judged_at": [1, 3, 5, 7]})
+    finished = len(tune(same, TuneConfig(tmp_path, paper, trials=1)))
     time.sleep(1.0)
-    assert len(tune(base, TuneConfig(tmp_path, SEARCH, trials=1))) == finished  # no orphan goes on
-    more = tune(base, TuneConfig(tmp_path, SEARCH, trials=finished + 1))
+    assert len(tune(same, TuneConfig(tmp_path, paper, trials=1))) == finished  # no orphan goes on
+    more = tune(same, TuneConfig(tmp_path, paper, trials=finished + 1))
     assert len(more) == finished + 1
 
 
@@ -107,6 +114,12 @@ def test_the_command(base: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "the best of 7 trials" in captured.out
     assert captured.err.count("trial") == 7
     assert (tmp_path / "search.png").read_bytes().startswith(b"\x89PNG")
+    assert main([*command, "scale=1,3"]) == 1
+    assert "with another search" in capsys.readouterr().err
+    assert main([*command, "learning_rate=1e-5:1e-1:log", "scale=1,3", "--dropout", "0.5"]) == 1
+    assert "with another network" in capsys.readouterr().err
+    assert main([*command, "scale=1,3", "--device", "cuda:99"]) == 1
+    assert "device: found cuda:99" in capsys.readouterr().err
     assert main([*command, "teapot=1:2"]) == 1
     assert "search: found 'teapot=1:2'" in capsys.readouterr().err
     assert main([*command, "scale=1,3", "--storage", "nosuch://x"]) == 1

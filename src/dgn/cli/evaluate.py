@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k", "greedy")
 _NAMES = (*_DEFAULT, "mmr", "msd", "dpp")
+_WITH_NUMBER = ("greedy", "mmr", "msd", "dpp")
 
 
 def add_parser(commands: Any) -> None:
@@ -62,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
     from dgn.evaluation import run_contest
 
     contenders = [_contender(name) for name in options.contenders]
-    contenders += [_trained(folder) for folder in options.models]
+    contenders += [_trained(folder, options.models) for folder in options.models]
     names = [contender.name for contender in contenders]
     against = options.against
     if against is not None and against not in names:
@@ -95,7 +96,7 @@ def _contender(name: str) -> Contender:
         number = float(value) if value else None
     except ValueError:
         number = None
-    if kind not in _NAMES or (value and number is None):
+    if kind not in _NAMES or (value and (number is None or kind not in _WITH_NUMBER)):
         raise InvalidInput("contenders", found=repr(name), allowed=", ".join(_NAMES))
     if kind in ("mmr", "msd", "dpp"):
         from dgn.evaluation.contenders.peers import Diversified
@@ -113,11 +114,14 @@ def _contender(name: str) -> Contender:
     return plain[kind]()
 
 
-def _trained(folder: Path) -> Contender:
+def _trained(folder: Path, folders: Sequence[Path]) -> Contender:
     require_extra("--models", package="torch", extra="train")
     from dgn.training.contender import TrainedNetwork
 
-    return TrainedNetwork.from_folder(folder)
+    contender = TrainedNetwork.from_folder(folder)
+    if [other.resolve().name for other in folders].count(contender.name) > 1:
+        contender.name = str(folder)
+    return contender
 
 
 def _questions(options: argparse.Namespace, update: Any) -> Questions:
@@ -184,6 +188,8 @@ def _print_tables(
 ) -> None:
     ks = [f"k = {k}" for k in options.k]
     count = f"{len(questions.examples):,} claims"
+    if questions.unanswerable:
+        count += f" and {len(questions.unanswerable):,} without a candidate"
     _print_table(
         f"Recall of gold sentences, macro, ± half of the 95% interval; {count}",
         ks,

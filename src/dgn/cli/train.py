@@ -91,11 +91,13 @@ def _run(options: argparse.Namespace) -> int:
         _train(config, options.out, _Watcher())
     elif options.json:
         result = _train(config, options.out, _JsonRows())
-        print(json.dumps(_summary(result)))
+        if result.speaks:
+            print(json.dumps(_summary(result)))
     else:
         with _Bars(config) as bars:
             result = _train(config, options.out, bars)
-        _tell(result, config)
+        if result.speaks:
+            _tell(result, config)
     return 0
 
 

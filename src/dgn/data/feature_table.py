@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.errors import InvalidInput
+from dgn.errors import BrokenInput, InvalidInput
 
 ARRAYS = ("claims", "sentences", "offsets", "candidates", "gold", "ids")
 
@@ -55,7 +55,7 @@ class FeatureTable:
             raise InvalidInput(
                 "folder", found=f"no features in {folder}", allowed="what dgn data features wrote"
             )
-        return cls(*(np.load(folder / f"{name}.npy") for name in ARRAYS))
+        return cls(*(_load(folder / f"{name}.npy") for name in ARRAYS))
 
     @classmethod
     def join(cls, tables: Sequence[FeatureTable]) -> FeatureTable:
@@ -97,6 +97,32 @@ class FeatureTable:
             self.gold[places],
             self.ids[rows],
         )
+
+
+def _load(path: Path) -> NDArray[Any]:
+    try:
+        return np.load(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise BrokenInput(
+            path, None, found=str(error), allowed="what dgn data features wrote; make them anew"
+        ) from None
+
+
+def read_key(folder: Path) -> dict[str, Any]:
+    """What a folder of features was made from."""
+    path = folder / "meta.json"
+    try:
+        key: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["key"]
+        return dict(key)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BrokenInput(
+            path, None, found=f"no description ({error})", allowed="what dgn data features wrote"
+        ) from None
+
+
+def made_with(key: dict[str, Any]) -> tuple[str, bool] | None:
+    """Which vectors the features come from, and whether they were scaled to length 1."""
+    return (str(key["vectors"]), bool(key["unit"])) if {"vectors", "unit"} <= key.keys() else None
 
 
 def write_meta(folder: Path, meta: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from dgn.data.records import Candidate, Claim, Evidence, Example
 from dgn.errors import InvalidInput
 from dgn.evaluation.contenders.base import Contender, Picks, Questions
 from dgn.evaluation.fever_scores import FeverEvidenceScores, fever_evidence_scores
-from dgn.evaluation.scores import Hits, Scores, hits_at
+from dgn.evaluation.scores import Hits, Scores
 from dgn.evaluation.uncertainty import (
     Interval,
     PairedComparison,
@@ -67,11 +67,15 @@ def run_contest(
     """Let every contender pick, and score it. seed: of the bootstrap."""
     if not ks or min(ks) < 1:
         raise InvalidInput("ks", found=str(tuple(ks)), allowed="numbers from 1 on")
+    names = [contender.name for contender in contenders]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInput("contenders", found=f"two named {twice[0]}", allowed="different names")
     results: list[ContestResult] = []
     for contender in contenders:
         on_progress(contender.name)
         picks = contender.pick(questions, max(*ks, cut_off))
-        hits = [hits_at(k, picks, questions.gold) for k in ks]
+        hits = [questions.hits_at(k, picks) for k in ks]
         results.append(
             ContestResult(
                 contender.name,
@@ -86,7 +90,7 @@ def run_contest(
 
 def recalls_at(k: int, questions: Questions, picks: Picks) -> Any:
     """[claims with gold], the recall of each."""
-    return hits_at(k, picks, questions.gold).recalls
+    return questions.hits_at(k, picks).recalls
 
 
 def compare(
@@ -125,6 +129,7 @@ def _fever(questions: Questions, picks: Picks, cut_off: int) -> FeverEvidenceSco
         if example.claim.groups:
             picked = _picked(example, picks[row])
             predictions.append((example.claim, [Evidence(c.page, c.sentence) for c in picked]))
+    predictions += [(example.claim, []) for example in questions.unanswerable]
     return fever_evidence_scores(predictions, cut_off) if predictions else None
 
 

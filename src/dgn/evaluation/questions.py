@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dgn.data.feature_table import FeatureTable
+from dgn.data.feature_table import FeatureTable, made_with, read_key
 from dgn.data.lines import Problems
 from dgn.evaluation.contenders.base import Questions
 from dgn.features import ExampleSource, FeatureOptions
@@ -23,6 +23,10 @@ def read_questions(
     """The questions of a file. features: the folder for their vectors, made if need be."""
     source.build_features(features, options, problems, workers=workers, on_progress=on_progress)
     # What is wrong with the file was reported while the features were made.
-    quiet = Problems(skip=True)
-    examples = tuple(example for example in source.examples(quiet) if example.candidates)
-    return Questions(examples, FeatureTable.load(features))
+    examples = [example for example in source.examples(Problems(skip=True)) if example.candidates]
+    return Questions(
+        tuple(examples),
+        FeatureTable.load(features),
+        made_with(read_key(features)),
+        tuple(source.without_pages()),
+    )

@@ -67,11 +67,12 @@ class Hits:
         return Scores(found / float(self.wanted.sum()), found / max(1.0, float(self.picked.sum())))
 
 
-def hits_at(k: int, indices: Any, gold: Any) -> Hits:
+def hits_at(k: int, indices: Any, gold: Any, missing: Any = 0) -> Hits:
     """What the first k picks found.
 
     indices: [batch, picks] in pick order, −1 for no pick. gold: [batch, items], True for gold.
-    Sets without gold are left out: there is nothing to find in them.
+    missing: [batch], how much gold is not among the items at all; nobody can find it, and it
+    counts. Sets without gold are left out: there is nothing to find in them.
     """
     if k < 1:
         raise InvalidInput("k", found=str(k), allowed="at least 1")
@@ -79,7 +80,7 @@ def hits_at(k: int, indices: Any, gold: Any) -> Hits:
     truth: NDArray[np.bool_] = np.asarray(gold)
     picked = picks >= 0
     found = (np.take_along_axis(truth, np.where(picked, picks, 0), axis=1) & picked).sum(axis=1)
-    wanted = truth.sum(axis=1)
+    wanted = truth.sum(axis=1) + np.asarray(missing)
     has_gold = wanted > 0
     if not has_gold.any():
         raise InvalidInput("gold", found="no gold in any set", allowed="some gold to find")

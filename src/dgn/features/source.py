@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dgn.data.examples import example_of, read_retrieved
 from dgn.data.lines import Problems
 from dgn.data.records import Example
-from dgn.data.sources import read_examples
+from dgn.data.sources import read_claims, read_examples
 from dgn.errors import InvalidInput
 from dgn.features.build import FeatureReport, build_features
 from dgn.features.pool import FeatureOptions
@@ -49,6 +50,16 @@ class ExampleSource:
             return examples
         allowed = self.only_pages
         return (one for one in examples if all(c.page in allowed for c in one.candidates))
+
+    def without_pages(self) -> Iterator[Example]:
+        """Claims with evidence for which nothing was retrieved: there is no example of them."""
+        if self.retrieved is None:
+            return
+        quiet = Problems(skip=True)
+        named = read_retrieved(self.retrieved, quiet)
+        for claim in read_claims(self.claims, quiet):
+            if claim.evidence and claim.id in named and not named[claim.id]:
+                yield example_of(claim, [])
 
     def build_features(
         self,

@@ -35,7 +35,7 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
         figures |= {
             "epochs": lambda: _epochs(studies.curves),
             "temperature": lambda: _temperature(studies.temperature),
-            "imbalance": lambda: _imbalance(studies, found.rows),
+            "imbalance": lambda: _imbalance(studies),
             "claims": lambda: _claims(studies.claims, found),
             "soft": lambda: _soft(studies),
             "proofs": lambda: _proofs(studies),
@@ -101,14 +101,18 @@ def _epochs(curves: Sequence[EpochCurve]) -> Figure:
     figure, (axes,) = _new(width=6.4)
     names = {"DGN": "the best learning rate", "a tenth": "a tenth of it"}
     for curve, colour in zip(curves, ("#2ca02c", "#9467bd"), strict=True):
-        values = np.array(curve.by_seed)
+        # A seed whose loss was no number ended early: only epochs that all seeds have are drawn.
+        shortest = min(len(seed) for seed in curve.by_seed)
+        values = np.array([seed[:shortest] for seed in curve.by_seed])
         epochs = list(range(values.shape[1]))
         axes.plot(epochs, values.mean(axis=0), color=colour, label=names[curve.variant])
         axes.fill_between(
             epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0
         )
-    low = min(value for curve in curves for seed in curve.by_seed for value in seed[1:])
-    axes.set(xlabel="epoch", ylabel="validation recall at 7", ylim=(low - 0.01, None))
+    after = [value for curve in curves for seed in curve.by_seed for value in seed[1:]]
+    axes.set(xlabel="epoch", ylabel="validation recall at 7")
+    if after:
+        axes.set_ylim(min(after) - 0.01, None)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title("The paper's figure: recall at 7, epoch by epoch")
     axes.legend(frameon=False)
@@ -130,12 +134,12 @@ def _temperature(points: Sequence[StudyPoint]) -> Figure:
     return figure
 
 
-def _imbalance(studies: Studies, rows: Sequence[TableRow]) -> Figure:
+def _imbalance(studies: Studies) -> Figure:
     figure, panels = _new(3, width=4.4)
     encoders = [point for point in studies.imbalance if point.variant.startswith("Encoder")]
     weights = [float(point.variant.partition(" ")[2]) for point in encoders]
-    dgn = next(row for row in rows if row.name == "DGN")
-    level = {"mean": sum(dgn.recall[k].mean for k in _KS) / 4, "first": dgn.recall[1].mean}
+    dgn = next(point for point in studies.ablation if point.variant == "DGN")
+    level = {"mean": dgn.mean.mean, "first": dgn.recalls[0].mean}
     for panel, (title, of), key in zip(panels, _MEAN_AND_FIRST, level, strict=False):
         _line(panel, weights, [of(point) for point in encoders], COLOURS["Encoder"], "Encoder")
         panel.axhline(level[key], color=COLOURS["DGN"], label="DGN, which has no such weight")
@@ -163,7 +167,7 @@ def _claims(points: Sequence[StudyPoint], found: Reproduction) -> Figure:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="claims to learn from", ylabel="validation recall")
-    axes.set_title("More claims, more recall")
+    axes.set_title("Recall by the number of claims to learn from")
     axes.legend(frameon=False)
     return figure
 

@@ -63,7 +63,7 @@ from dgn.unfolding import DifferentiableGreedyNetwork
 SCALES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 TRAINED = ("Encoder", "DeepEncoder", "DGN")
 _PROOF_CLAIMS, _PROOF_LONGEST, _PROOF_K = 200, 20, 5
-_TRAINING_CLAIMS = 4000
+_TRAINING_CLAIMS = 2000
 _DIVERSITIES = {"mmr": 0.3, "msd": 0.3, "dpp": 0.5}
 
 
@@ -91,7 +91,7 @@ class Studies:
     dgn_weights_equal: bool
     ablation: tuple[StudyPoint, ...]
     claims: tuple[StudyPoint, ...]
-    on_training_claims: dict[int, Spread]
+    on_training_claims: dict[str, dict[int, Spread]]
     soft: tuple[SoftGap, ...]
     proofs: Proofs
 
@@ -286,17 +286,23 @@ def _studies(
 
 def _on_training_claims(
     plan: Sequence[PlannedRun], runs: Path, data: TrainingData
-) -> dict[int, Spread]:
-    """The DGN's recall on claims that it learned from: what these features allow at best."""
-    table = FeatureTable.join([FeatureTable.load(folder) for folder in data.train])
-    drawn = np.random.default_rng(0).permutation(len(table))[:_TRAINING_CLAIMS]
-    some = ClaimBatches(table.of_claims(np.sort(drawn)), 256, 0, placed_on("cpu"))
-    picked = [
-        pick_all(load_network(runs / run.folder), some, max(KS))
+) -> dict[str, dict[int, Spread]]:
+    """The DGN's recall on claims that it learned from, file by file."""
+    networks = [
+        load_network(runs / run.folder)
         for run in plan
         if (run.study, run.variant) == ("table", "DGN")
     ]
-    return {k: Spread.of([scores_at(k, *found).recall for found in picked]) for k in KS}
+    found: dict[str, dict[int, Spread]] = {}
+    for folder in data.train:
+        table = FeatureTable.load(folder)
+        drawn = np.random.default_rng(0).permutation(len(table))[:_TRAINING_CLAIMS]
+        some = ClaimBatches(table.of_claims(np.sort(drawn)), 256, 0, placed_on("cpu"))
+        picked = [pick_all(network, some, max(KS)) for network in networks]
+        found[Path(folder).name] = {
+            k: Spread.of([scores_at(k, *picks).recall for picks in picked]) for k in KS
+        }
+    return found
 
 
 def _dgn_runs_agree(plan: Sequence[PlannedRun], runs: Path) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from dgn.reproduction.plan import PlannedRun
-from dgn.training import RunConfig, is_finished, train
+from dgn.training import RunConfig, Trainer, is_finished, train
+from dgn.training.processes import is_orphan
 
 
 @dataclass(frozen=True)
@@ -75,4 +76,9 @@ def _use_threads(count: int) -> None:
 
 def _train_one(config: RunConfig, folder: Path) -> None:
     if not is_finished(config, folder):
-        train(config, folder)
+        train(config, folder, on_step=_stop_as_orphan)
+
+
+def _stop_as_orphan(_: Trainer) -> None:
+    if is_orphan():
+        raise SystemExit(1)

@@ -26,8 +26,8 @@ class Story:
     explanation: Explanation
 
 
-HELPS = "Diversity helps: the DGN finds all the evidence, the Encoder takes a redundant sentence."
-HURTS = "Diversity hurts: the DGN passes over evidence as redundant, the Encoder takes it."
+HELPS = "The DGN finds all the evidence, the Encoder does not."
+HURTS = "The Encoder finds all the evidence, the DGN does not."
 
 
 def find_stories(
@@ -59,8 +59,8 @@ def told(story: Story, *, with_text: bool) -> list[str]:
     example, explanation = story.example, story.explanation
     claim = example.claim
     lines = [
-        f"**{story.kind}** Claim {claim.id} ({claim.label}), page {example.candidates[0].page}, "
-        f"{len(example.candidates)} candidates, gold {_gold(example)}."
+        f"**{story.kind}** Claim {claim.id} ({claim.label}), {len(example.candidates)} candidates, "
+        f"gold {_gold(example)}."
     ]
     if with_text:
         lines.append(f"> {claim.text}")
@@ -109,7 +109,7 @@ def _named(example: Example, place: int) -> str:
 
 def _gold(example: Example) -> str:
     places = [
-        str(candidate.sentence)
+        f"{candidate.page} {candidate.sentence}"
         for candidate, is_gold in zip(example.candidates, example.gold, strict=True)
         if is_gold
     ]

@@ -115,6 +115,8 @@ class FitConfig:
             self, 0, "patience", "warmup", "weight_decay", "decay_to_start", "clip", "seed"
         )
         _check_above(self, 0, "learning_rate")
+        if self.seed >= 2**63:
+            raise InvalidInput("seed", found=str(self.seed), allowed="below 2⁶³")
         if not 0 <= self.average < 1:
             raise InvalidInput("average", found=f"{self.average}", allowed="0 ≤ average < 1")
         if not self.judged_at or min(self.judged_at) < 1:

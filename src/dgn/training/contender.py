@@ -8,6 +8,7 @@ from typing import final
 import torch
 
 from dgn.data.batches import ClaimBatches
+from dgn.data.feature_table import made_with
 from dgn.errors import InvalidInput
 from dgn.evaluation.contenders.base import Contender, Picks, Questions
 from dgn.training.devices import placed_on
@@ -23,15 +24,24 @@ _CLAIMS_AT_ONCE = 256
 class TrainedNetwork(Contender):
     """Any network of ours; `from_folder` opens one that `dgn train` wrote."""
 
-    def __init__(self, name: str, network: SelectionNetwork, inputs: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        network: SelectionNetwork,
+        inputs: int,
+        made_with: tuple[str, bool] | None = None,
+    ) -> None:
         self.name, self.network, self._inputs = name, network, inputs
         self.parameters = parameter_count(network)
+        self._made_with = made_with
 
     @classmethod
     def from_folder(cls, folder: Path) -> TrainedNetwork:
         """Named after its folder."""
-        inputs = read_description(folder).inputs
-        return cls(folder.resolve().name, load_network(folder), inputs)
+        described = read_description(folder)
+        learned_on = {made_with(key) for key in described.features.values()}
+        only = learned_on.pop() if len(learned_on) == 1 else None
+        return cls(folder.resolve().name, load_network(folder), described.inputs, only)
 
     def pick(self, questions: Questions, k: int) -> Picks:
         table = questions.vectors
@@ -41,6 +51,21 @@ class TrainedNetwork(Contender):
                 found=f"{self.name}, for vectors of {self._inputs} dimensions",
                 allowed=f"one for {table.dimension}, as the features have",
             )
+        if None not in (self._made_with, questions.made_with) and (
+            self._made_with != questions.made_with
+        ):
+            raise InvalidInput(
+                "model",
+                found=f"{self.name}, trained on {_said(self._made_with)}",
+                allowed=f"one for the features at hand, {_said(questions.made_with)}",
+            )
         device: torch.device = next(self.network.parameters()).device
         batches = ClaimBatches(table, _CLAIMS_AT_ONCE, seed=0, place=placed_on(device))
         return pick_all(self.network, batches, k)[0]
+
+
+def _said(made_with: tuple[str, bool] | None) -> str:
+    if made_with is None:
+        return "unknown vectors"
+    vectors, unit = made_with
+    return f"vectors {vectors}, {'scaled to length 1' if unit else 'not scaled'}"

@@ -22,6 +22,8 @@ def find_device(name: str) -> torch.device:
         name = f"cuda:{os.environ['LOCAL_RANK']}"
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError("a kind that is not tried")
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
         found = f"{name} ({str(error).splitlines()[0]})"

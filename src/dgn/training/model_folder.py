@@ -55,7 +55,7 @@ def read_description(folder: Path) -> ModelDescription:
         features = content.pop("features")
     except OSError:
         raise InvalidInput("model", found=f"no {path}", allowed="a folder of dgn train") from None
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError):
         raise BrokenInput(path, None, found="no model", allowed="what dgn train wrote") from None
     if version != FORMAT or type(inputs) is not int or type(features) is not dict:
         raise BrokenInput(path, None, found=f"format {version!r}", allowed=f"format {FORMAT}")

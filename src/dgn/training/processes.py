@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,6 +58,12 @@ def join_processes(device: torch.device) -> Processes:
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     return Processes(dist.get_rank(), size)
+
+
+def is_orphan() -> bool:
+    """Whether the process that started this one was killed: then there is nobody to work for."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
 
 
 def leave_processes() -> None:

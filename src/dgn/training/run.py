@@ -6,7 +6,7 @@ with the same weights as a run that nobody disturbed (bit for bit on a CPU).
 
 from __future__ import annotations
 
-import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ import numpy as np
 import torch
 
 from dgn.data.batches import ClaimBatches
-from dgn.data.feature_table import FeatureTable
-from dgn.errors import InvalidInput
+from dgn.data.feature_table import FeatureTable, read_key
+from dgn.errors import DGNError, InvalidInput
+from dgn.files import only_writer
 from dgn.training.checkpoint import read_checkpoint, write_checkpoint
 from dgn.training.config import RunConfig
 from dgn.training.devices import find_device, name_of, placed_on
@@ -61,6 +62,11 @@ class RunResult:
     resumed_at: int | None = None
     was_finished: bool = False
 
+    @property
+    def speaks(self) -> bool:
+        """Of several processes, one tells the user."""
+        return os.environ.get("RANK", "0") == "0"
+
 
 def train(
     config: RunConfig,
@@ -87,9 +93,7 @@ def _train(
 ) -> RunResult:
     train_table, validation_table = read_tables(config)
     description = ModelDescription(config, train_table.dimension, _made_from(config))
-    # The first process looks for all: it may begin to write while the others still look.
-    looked = [float(is_finished(config, folder))] if processes.writes else [0.0]
-    if processes.from_first(looked, device) == (1.0,):
+    if _first_looks(config, folder, device, processes):
         return open_run(folder)
     network = build_network(config.network, train_table.dimension, config.fit.seed).to(device)
     place, size, seed = placed_on(device), config.fit.batch_size, config.fit.seed
@@ -108,6 +112,20 @@ def _train(
     if not processes.writes:
         trainer.run()
         return _result(folder, trainer, resumed_at)
+    with only_writer(folder):
+        _run_and_write(trainer, folder, description, device, on_step, on_epoch)
+    return _result(folder, trainer, resumed_at)
+
+
+def _run_and_write(
+    trainer: Trainer,
+    folder: Path,
+    description: ModelDescription,
+    device: torch.device,
+    on_step: Callable[[Trainer], None],
+    on_epoch: Callable[[EpochReport], None],
+) -> None:
+    config, checkpoint = description.config, folder / CHECKPOINT
     write_description(folder, description)
     events = Events(folder, config.fit.judged_at, trainer.reports)
     saved_at = time.monotonic()
@@ -131,13 +149,33 @@ def _train(
         events.close()
     write_metrics(folder, trainer.reports)
     draw_curves(folder, config.fit.judged_at, trainer.reports, trainer.best_epoch)
-    size = parameter_count(network)
+    size = parameter_count(trainer.network)
     write_card(folder, description, trainer.reports, trainer.best_epoch, size)
-    write_weights(folder, network)
+    write_weights(folder, trainer.network)
     # The summary comes last: where it is, the run is finished.
     write_summary(folder, RunSummary(trainer.best_epoch, trainer.stopped, size, name_of(device)))
     checkpoint.unlink(missing_ok=True)
-    return _result(folder, trainer, resumed_at)
+
+
+def _first_looks(
+    config: RunConfig, folder: Path, device: torch.device, processes: Processes
+) -> bool:
+    """Whether the run is finished. The first process looks for all: the others must neither see
+    what it has begun to write, nor wait for it when it found a mistake.
+    """
+    mistake: DGNError | None = None
+    found = 0.0
+    if processes.writes:
+        try:
+            found = float(is_finished(config, folder))
+        except DGNError as error:
+            mistake, found = error, -1.0
+    (found,) = processes.from_first([found], device)
+    if mistake is not None:
+        raise mistake
+    if found < 0:
+        raise SystemExit(1)  # the first process says why
+    return found == 1.0
 
 
 def read_tables(config: RunConfig) -> tuple[FeatureTable, FeatureTable]:
@@ -165,16 +203,14 @@ def read_tables(config: RunConfig) -> tuple[FeatureTable, FeatureTable]:
 def _made_from(config: RunConfig) -> dict[str, Any]:
     """What each folder of features was made from: the key in its own meta.json."""
     folders = (*config.data.train, config.data.validation)
-    return {
-        folder: json.loads((Path(folder) / "meta.json").read_text(encoding="utf-8"))["key"]
-        for folder in folders
-    }
+    return {folder: read_key(Path(folder)) for folder in folders}
 
 
 def is_finished(config: RunConfig, folder: Path) -> bool:
     """Whether there is nothing to do; an error if the folder belongs to something else."""
-    if not folder.exists() or not any(folder.iterdir()):
-        folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # A hidden file is what a run that was killed at once has left.
+    if all(path.name.startswith(".") for path in folder.iterdir()):
         return False
     if not (folder / CONFIG).is_file():
         raise InvalidInput(

@@ -1,7 +1,7 @@
 """What a run leaves for people: metrics, TensorBoard events, curves and a model card.
 
 All of it is written from the reports that the checkpoint holds, so that a run which was killed and
-gone on with leaves the same files as one that was not.
+gone on with leaves the same as one that was not, but for the speeds.
 """
 
 from __future__ import annotations
@@ -174,5 +174,7 @@ def as_toml(tables: dict[str, dict[str, object]]) -> list[str]:
     lines: list[str] = []
     for section, settings in tables.items():
         lines.append(f"[{section}]")
-        lines += [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+        lines += [
+            f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()
+        ]
     return lines

@@ -18,8 +18,10 @@ from dgn.training.config import SETTINGS, RunConfig
 # The paper's random search: learning rate, encoder output and temperature.
 PAPERS_SEARCH = ("learning_rate=1e-4:1e-2:log", "width=64:300", "temperature=0.5:6")
 _FORMS = "NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=ONE,TWO,…"
+# Every trial has the same data, machine and seed: a search compares settings, not luck.
 _TYPES: dict[str, Any] = {
-    **{name: kind for settings in SETTINGS.values() for name, kind in settings.items()},
+    **SETTINGS["network"],
+    **{name: kind for name, kind in SETTINGS["fit"].items() if name != "seed"},
     "width": int,
 }
 

@@ -185,6 +185,8 @@ class Trainer:
             on_step()
 
     def _step(self, rows: NDArray[np.int64]) -> None:
+        if self._processes.size > 1:
+            self._seed_step()
         share = self._processes.share(rows)
         counted = torch.zeros(2, dtype=torch.float64, device=self._device)
         if len(share):
@@ -204,6 +206,13 @@ class Trainer:
                 gradient /= counted[1].clamp(min=1)
         self._losses += counted
         self._optimization.step()
+
+    def _seed_step(self) -> None:
+        """Among several processes, dropout depends on the step alone: a checkpoint holds the
+        random state of the first one only.
+        """
+        step = self._optimization.step_count * self._processes.size + self._processes.rank
+        torch.manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
 
     def _judge(self, loss: float | None, on_epoch: Callable[[EpochReport], None]) -> None:
         """Validate, keep the weights if they are the best, and decide whether to stop."""

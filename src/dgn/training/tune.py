@@ -2,18 +2,20 @@
 
 A study lives in a database, so that it can be stopped, gone on with, and shared by processes and
 machines. With the random sampler, a trial's settings depend on the seed and the trial's number and
-on nothing else: the same study comes out however it was interrupted or shared out.
+on nothing else, however many workers there are. A trial that was killed is not done again: its
+number is passed over.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import multiprocessing
 import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,12 @@ from optuna.study import MaxTrialsCallback, Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from dgn.data.batches import ClaimBatches
-from dgn.data.feature_table import FeatureTable
+from dgn.data.feature_table import FeatureTable, read_key
 from dgn.files import write_atomically
 from dgn.training.config import RunConfig
 from dgn.training.devices import find_device, placed_on
 from dgn.training.networks import build_network
+from dgn.training.processes import is_orphan
 from dgn.training.run import read_tables
 from dgn.training.run_folder import as_toml
 from dgn.training.search_space import Dimension, config_of_trial
@@ -95,8 +98,11 @@ def tune(
     on_trial: called with every trial that finishes and the number of those that have.
     """
     config.folder.mkdir(parents=True, exist_ok=True)
-    read_tables(base)  # a mistake in the data is told here, once, and not by every worker
+    # A mistake of the user is told here, once, and not by every worker.
+    read_tables(base)
+    find_device(base.machine.device)
     study = _open_study(config, base.fit.seed)
+    _check_same_search(study, base, config)
     told = {result.number for result in finished_trials(study)}
     context = multiprocessing.get_context("spawn")
     workers = [
@@ -121,6 +127,31 @@ def tune(
     results = sorted(finished_trials(study), key=lambda result: -result.recall)
     _write_best(base, config, results)
     return results
+
+
+def _check_same_search(study: Study, base: RunConfig, config: TuneConfig) -> None:
+    """A study goes on with the very search that it began with, or not at all."""
+    tables = base.as_tables()
+    asked = {
+        "data": {name: read_key(Path(name)) for name in (*base.data.train, base.data.validation)},
+        "claims": base.data.claims,
+        "network": tables["network"],
+        "fit": tables["fit"],
+        "search": [asdict(dimension) for dimension in config.dimensions],
+    }
+    now = {name: json.dumps(value, sort_keys=True) for name, value in asked.items()}
+    before = {name: study.user_attrs.get(name) for name in now}
+    if not any(before.values()):
+        for name, value in now.items():
+            study.set_user_attr(name, value)
+        return
+    changed = [name for name in now if before[name] != now[name]]
+    if changed:
+        raise InvalidInput(
+            "out",
+            found=f"a study in {config.url} with another {', '.join(changed)}",
+            allowed="the same search, to go on; or another folder, or --study",
+        )
 
 
 def finished_trials(study: Study) -> list[TrialResult]:
@@ -248,17 +279,11 @@ def _run_trial(
         trial.report(report.recall, report.epoch)
         if report.epoch and trial.should_prune():
             raise optuna.TrialPruned
-        if _is_orphan():
+        if is_orphan():
             raise SystemExit(1)
 
     trainer.run(on_epoch=after_epoch)
     return trainer.reports[trainer.best_epoch].recall
-
-
-def _is_orphan() -> bool:
-    """Whether the search itself was killed: its workers must not go on without it."""
-    parent = multiprocessing.parent_process()
-    return parent is not None and not parent.is_alive()
 
 
 def _suggest(trial: Trial, dimension: Dimension) -> Any:

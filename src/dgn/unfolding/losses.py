@@ -66,7 +66,7 @@ def weighted_binary_cross_entropy(
     over real items.
     """
     _check_gold(gold, scores)
-    weight = torch.tensor(positive_weight, dtype=scores.dtype, device=scores.device)
+    weight = scores.new_full((), positive_weight)  # filled on the device: nothing is waited for
     losses = binary_cross_entropy_with_logits(
         scores, gold.to(scores.dtype), pos_weight=weight, reduction="none"
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dgn.data.feature_table import FeatureTable
 from dgn.data.records import Example
 from dgn.errors import InvalidInput
+from dgn.evaluation.scores import Hits, hits_at
 
 Picks = NDArray[np.int64]
 """[claims, k], places among a claim's candidates in pick order, −1 where there are fewer."""
@@ -23,11 +24,15 @@ Picks = NDArray[np.int64]
 class Questions:
     """Claims with their candidates: as text and, of the same claims in the same order, as vectors.
 
-    table: None where no contender needs vectors.
+    table: None where no contender needs vectors. made_with: which vectors, and whether scaled to
+    length 1, if known. unanswerable: claims for which there is no candidate at all; their evidence
+    counts as not found.
     """
 
     examples: tuple[Example, ...]
     table: FeatureTable | None = None
+    made_with: tuple[str, bool] | None = None
+    unanswerable: tuple[Example, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -54,6 +59,23 @@ class Questions:
         for row, example in enumerate(self.examples):
             gold[row, : len(example.gold)] = example.gold
         return gold
+
+    @cached_property
+    def missing(self) -> NDArray[np.int64]:
+        """[claims], how much of each claim's gold is no candidate."""
+        return np.array([len(example.missing) for example in self.examples], dtype=np.int64)
+
+    def hits_at(self, k: int, picks: Picks) -> Hits:
+        """What the first k picks found of all gold, also of claims that nobody can answer."""
+        lost = [len(example.missing) for example in self.unanswerable]
+        none = np.full((len(lost), picks.shape[1]), -1, dtype=np.int64)
+        no_gold = np.zeros((len(lost), self.gold.shape[1]), dtype=bool)
+        return hits_at(
+            k,
+            np.concatenate([picks, none]),
+            np.concatenate([self.gold, no_gold]),
+            np.concatenate([self.missing, np.array(lost, dtype=np.int64)]),
+        )
 
 
 class Contender(ABC):

@@ -93,7 +93,8 @@ class Bm25(Contender):
     def pick(self, questions: Questions, k: int) -> Picks:
         sentences = _different_sentences(questions)
         known = Idf.of(_words(text) for text in sentences)
-        mean_length = sum(_words(text).total() for text in sentences) / len(sentences)
+        # Where no candidate has a word, nothing is divided by its length.
+        mean_length = sum(_words(text).total() for text in sentences) / len(sentences) or 1.0
         return best_first(
             [self._scores(example, known, mean_length) for example in questions.examples], k
         )
