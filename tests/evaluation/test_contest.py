@@ -76,5 +76,3 @@ def test_gold_that_is_no_candidate_counts_as_not_found(questions: Questions) -> 
 def test_bad_input(questions: Questions) -> None:
     with pytest.raises(InvalidInput, match="ks"):
         run_contest([Oracle()], questions, ())
-    with pytest.raises(InvalidInput, match="two named oracle"):
-        run_contest([Oracle(), Oracle()], questions, (1,))

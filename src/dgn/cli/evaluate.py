@@ -65,6 +65,9 @@ def _run(options: argparse.Namespace) -> int:
     contenders = [_contender(name) for name in options.contenders]
     contenders += [_trained(folder, options.models) for folder in options.models]
     names = [contender.name for contender in contenders]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:  # the tables' rows are named
+        raise InvalidInput("contenders", found=f"two named {twice[0]}", allowed="different names")
     against = options.against
     if against is not None and against not in names:
         raise InvalidInput("against", found=repr(against), allowed=", ".join(names))

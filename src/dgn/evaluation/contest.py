@@ -67,10 +67,6 @@ def run_contest(
     """Let every contender pick, and score it. seed: of the bootstrap."""
     if not ks or min(ks) < 1:
         raise InvalidInput("ks", found=str(tuple(ks)), allowed="numbers from 1 on")
-    names = [contender.name for contender in contenders]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InvalidInput("contenders", found=f"two named {twice[0]}", allowed="different names")
     results: list[ContestResult] = []
     for contender in contenders:
         on_progress(contender.name)
