@@ -79,7 +79,7 @@ def test_a_killed_search_goes_on(base: RunConfig, tmp_path: Path) -> None:
     command += ["--epochs", "3", "--trials", "500", "--layers", "2", "--device", "cpu"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
-        assert "1/500" in run.stderr.readline()
+        assert run.stderr.readline().startswith("1/500")
         run.send_signal(signal.SIGKILL)
     time.sleep(1.0)
     paper = tuple(parse_dimension(text) for text in PAPERS_SEARCH)
@@ -97,7 +97,7 @@ def test_a_storage_that_goes_away_is_said_in_a_line(base: RunConfig, tmp_path: P
     command += ["--epochs", "3", "--trials", "500", "--layers", "2", "--device", "cpu"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
         assert run.stderr is not None
-        assert "1/500" in run.stderr.readline()
+        assert run.stderr.readline().startswith("1/500")
         (tmp_path / "study.db").unlink()
         said = run.stderr.read()
     assert run.returncode == 1

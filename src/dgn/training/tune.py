@@ -298,11 +298,10 @@ def _suggest(trial: Trial, dimension: Dimension) -> Any:
 def _tell_new(
     study: Study, told: set[int], on_trial: Callable[[TrialResult, int], None]
 ) -> set[int]:
-    results = finished_trials(study)
-    for result in results:
-        if result.number not in told:
-            on_trial(result, len(results))
-    return told | {result.number for result in results}
+    new = [result for result in finished_trials(study) if result.number not in told]
+    for count, result in enumerate(new, start=len(told) + 1):
+        on_trial(result, count)
+    return told | {result.number for result in new}
 
 
 def _write_best(base: RunConfig, config: TuneConfig, results: Sequence[TrialResult]) -> None:
