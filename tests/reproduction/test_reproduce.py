@@ -87,10 +87,12 @@ def test_the_whole_way_from_official_files_to_the_report(
         assert (out / "report" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (out / "report" / f"{figure}.svg").read_text().startswith("<?xml")
     # Again: nothing is trained, and the report is the same.
+    drawn = (out / "report" / "claims.svg").read_bytes()
     stamp = (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns
     assert main([*command, "--seeds", "2", "--study-seeds", "1", "--epochs", "1"]) == 0
     assert (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns == stamp
     assert (out / "report" / "report.md").read_text() == report
+    assert (out / "report" / "claims.svg").read_bytes() == drawn
 
 
 def test_one_file_is_split_by_its_pages(tmp_path: Path) -> None:

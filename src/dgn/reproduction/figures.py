@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
@@ -45,8 +46,9 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
         for axes in figure.axes:
             axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(folder / f"{name}.png", dpi=140)
-        # Without a date, the same numbers give the same file.
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        # Without a date and random names, the same numbers give the same file.
+        with rc_context({"svg.hashsalt": "dgn"}):
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     return list(figures)
 
 
