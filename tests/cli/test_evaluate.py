@@ -17,7 +17,7 @@ def evaluate(tmp_path: Path) -> list[str]:
 
 def test_a_table_of_all(evaluate: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert main([*evaluate, "--k", "1", "2", "--against", "Top-k"]) == 0
+    assert main([*evaluate, "--k", "1", "2", "--against", "top-k"]) == 0
     printed = capsys.readouterr().out
     for name in ("first k", "TF-IDF, words", "BM25", "Greedy ×1"):
         assert name in printed
@@ -62,6 +62,19 @@ def test_what_was_not_retrieved_counts(
     assert result["fever"]["recall"] == 0.5
 
 
+def test_gold_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"claim": "c", "sentences": ["a", "b"], "evidence": [[0], [7]]},
+        {"claim": "d", "sentences": ["a", "b"]},
+    ]
+    path = write_jsonl(tmp_path / "mine.jsonl", rows)
+    assert main(["evaluate", str(path), "--contenders", "first", "--k", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "no candidate, and so not found: 1" in captured.err
+    assert "1 claims with gold of 2" in captured.out
+    assert ".500 ±" in captured.out
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -70,6 +83,7 @@ def test_what_was_not_retrieved_counts(
         (["--contenders", "bm25:7"], "contenders: found 'bm25:7'"),
         (["--contenders", "greedy:10", "greedy:10.0"], "two named Greedy ×10"),
         (["--against", "nobody"], "against: found 'nobody'"),
+        (["--contenders"], "contenders: found none"),
         (["--models", "nowhere"], "model: found no nowhere"),
         (["--retrieved", "nowhere"], "retrieved: found no nowhere"),
     ],

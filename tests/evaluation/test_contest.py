@@ -73,6 +73,20 @@ def test_gold_that_is_no_candidate_counts_as_not_found(questions: Questions) -> 
     assert oracle.fever.recall == pytest.approx(count / (count + 1))
 
 
+@pytest.mark.parametrize(
+    "picks", [[[0]], np.full((25, 2), 99), np.zeros((25, 2), int), np.full((25, 2), 0.5)]
+)
+def test_picks_that_are_none_are_refused(questions: Questions, picks: object) -> None:
+    class Careless(Contender):
+        name = "careless"
+
+        def pick(self, questions: Questions, k: int) -> Picks:  # noqa: ARG002
+            return picks
+
+    with pytest.raises(InvalidInput, match="the picks of careless"):
+        run_contest([Careless()], questions, (1,))
+
+
 def test_bad_input(questions: Questions) -> None:
     with pytest.raises(InvalidInput, match="ks"):
         run_contest([Oracle()], questions, ())

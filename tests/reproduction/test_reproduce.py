@@ -10,8 +10,9 @@ from dgn.cli.main import main
 from dgn.errors import InvalidInput
 from dgn.reproduction.layout import find_layout
 from dgn.reproduction.paper import TABLE_1, cut_of_missed_recall
-from dgn.reproduction.plan import Effort, make_plan
+from dgn.reproduction.plan import MODELS, Effort, make_plan
 from dgn.reproduction.results import Spread
+from dgn.training import RunConfig, read_config
 from fever_files import wiki_row, write_jsonl
 
 PLACES = ("Arden", "Brock", "Calder", "Dunmore", "Elsing", "Farrow", "Garth", "Holme")
@@ -114,6 +115,14 @@ def test_one_file_is_split_by_its_pages(tmp_path: Path) -> None:
     assert sum(len(list(part.examples())) for part in parts) == 30
 
 
+def test_a_run_of_dgn_train_is_not_written_into(
+    official: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert main(["reproduce", str(official), "--out", str(tmp_path)]) == 1
+    assert "a run of dgn train" in capsys.readouterr().err
+
+
 def test_a_folder_that_is_no_data(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(InvalidInput, match="data"):
@@ -128,6 +137,13 @@ def test_the_plan() -> None:
     small = next(run for run in plan if run.study == "claims" and run.variant == "1038")
     assert small.settings["batch_size"] == 16
     assert len(make_plan(Effort(seeds=1, studies=False), 100, 256)) == 4
+
+
+def test_the_settings_of_the_reports_are_the_plans() -> None:
+    folder = Path(__file__).parents[2] / "docs" / "results"
+    for settings in MODELS.values():
+        written = read_config(folder / f"{settings['model']}.toml")
+        assert written == RunConfig().with_settings(settings)
 
 
 def test_the_papers_cuts_are_the_issues() -> None:

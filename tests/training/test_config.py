@@ -23,6 +23,10 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
     assert config.machine == RunConfig().machine
 
 
+def test_one_folder_needs_no_list() -> None:
+    assert RunConfig().with_settings({"train": "features"}).data.train == ("features",)
+
+
 def test_flags_go_before_the_file() -> None:
     config = RunConfig().with_settings({"epochs": 3, "seed": 1}).with_settings({"epochs": 4})
     assert (config.fit.epochs, config.fit.seed) == (4, 1)

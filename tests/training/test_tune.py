@@ -47,6 +47,11 @@ def test_dimensions() -> None:
             parse_dimension(text)
 
 
+def test_a_name_that_is_nearly_right() -> None:
+    with pytest.raises(InvalidInput, match="did you mean learning_rate"):
+        parse_dimension("learning_rat=1:2")
+
+
 def test_width_is_the_last_layer_of_the_encoder() -> None:
     assert config_of_trial(RunConfig(), 300, {"width": 64}).network.widths == (300, 64)
     wide = RunConfig().with_settings({"widths": [500, 10]})

@@ -13,6 +13,14 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def new_file(text: str) -> Path:
+    """A file to write: whether its folder is there is known before the work is done."""
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a file in a folder that exists")
+    return path
+
+
 def picture(text: str) -> Path:
     """A picture to write: known before the work is done, not after."""
     path = Path(text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dgn.cli.arguments import positive
+from dgn.cli.arguments import new_file, positive
 from dgn.errors import InvalidInput, require_extra
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def add_parser(commands: Any) -> None:
     evaluate.add_argument("--against", metavar="NAME", help="compare all others with this one")
     evaluate.add_argument("--seed", type=int, default=0, help="of the bootstrap")
     evaluate.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    evaluate.add_argument("--per-claim", type=Path, metavar="JSONL", help="write every pick")
+    evaluate.add_argument("--per-claim", type=new_file, metavar="JSONL", help="write every pick")
     evaluate.add_argument("--skip-bad", action="store_true", help="go on after broken lines")
     evaluate.set_defaults(run=_run)
 
@@ -68,9 +69,14 @@ def _run(options: argparse.Namespace) -> int:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:  # the tables' rows are named
         raise InvalidInput("contenders", found=f"two named {twice[0]}", allowed="different names")
-    against = options.against
-    if against is not None and against not in names:
-        raise InvalidInput("against", found=repr(against), allowed=", ".join(names))
+    if not contenders:
+        raise InvalidInput("contenders", found="none", allowed=", ".join(_NAMES))
+    asked = [*options.contenders, *map(str, options.models)]
+    # By the name in the tables, or as it was asked for.
+    known = dict(zip(asked, names, strict=True)) | {name: name for name in names}
+    if options.against is not None and options.against not in known:
+        raise InvalidInput("against", found=repr(options.against), allowed=", ".join(names))
+    against = options.against and known[options.against]
     with progress_bar("evaluating") as update:
         questions = _questions(options, update)
         results = run_contest(
@@ -87,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_as_json(questions, results, compared), indent=2, ensure_ascii=False))
     else:
-        _print_tables(questions, results, compared, options)
+        _print_tables(questions, results, compared, against, options)
     return 0
 
 
@@ -100,7 +106,9 @@ def _contender(name: str) -> Contender:
     except ValueError:
         number = None
     if kind not in _NAMES or (value and (number is None or kind not in _WITH_NUMBER)):
-        raise InvalidInput("contenders", found=repr(name), allowed=", ".join(_NAMES))
+        numbered = ", ".join(f"{kind}:NUMBER" for kind in _WITH_NUMBER)
+        allowed = f"{', '.join(_NAMES)}; {numbered}"
+        raise InvalidInput("contenders", found=repr(name), allowed=allowed)
     if kind in ("mmr", "msd", "dpp"):
         from dgn.evaluation.contenders.peers import Diversified
 
@@ -143,6 +151,9 @@ def _questions(options: argparse.Namespace, update: Any) -> Questions:
             on_progress=lambda claims, _: update(f"{claims:,} claims embedded", None),
         )
     list_problems(problems)
+    lost = int(questions.missing.sum())
+    if lost:
+        print(f"gold sentences that are no candidate, and so not found: {lost:,}", file=sys.stderr)
     return questions
 
 
@@ -187,10 +198,14 @@ def _print_tables(
     questions: Questions,
     results: Sequence[ContestResult],
     compared: dict[str, dict[int, Any]],
+    against: str | None,
     options: argparse.Namespace,
 ) -> None:
     ks = [f"k = {k}" for k in options.k]
-    count = f"{len(questions.examples):,} claims"
+    with_gold = int((questions.gold.any(axis=1) | (questions.missing > 0)).sum())
+    count = f"{with_gold:,} claims"
+    if with_gold < len(questions.examples):
+        count += f" with gold of {len(questions.examples):,}"
     if questions.unanswerable:
         count += f" and {len(questions.unanswerable):,} without a candidate"
     _print_table(
@@ -225,11 +240,11 @@ def _print_tables(
     )
     if compared:
         _print_table(
-            f"Recall against {options.against}: the difference (its p-value)",
+            f"Recall against {against}: the difference (its p-value)",
             ks,
             {
                 name: [
-                    f"{one.difference.mean:+.3f} ({_short(one.p_value)})".replace("0.", ".", 1)
+                    f"{one.difference.mean:+.3f} ({_p(one.p_value)})".replace("0.", ".", 1)
                     for one in by_k.values()
                 ]
                 for name, by_k in compared.items()
@@ -255,6 +270,10 @@ def _print_table(title: str, columns: Sequence[str], rows: dict[str, list[str]])
 
 def _pair(first: float, second: float) -> str:
     return f"{_short(first)}/{_short(second)}"
+
+
+def _p(value: float) -> str:
+    return "<.001" if value < 0.001 else _short(value)
 
 
 def _short(number: float) -> str:

@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
 def _command(options: argparse.Namespace) -> str:
     """What was asked for, without the places that are this machine's own."""
     words = ["dgn", "reproduce", options.data.name, "--vectors", Path(options.vectors).name]
-    words += ["--second-vectors", Path(options.second_vectors).name]
+    words += ["--out", "repro", "--second-vectors", Path(options.second_vectors).name]
     words += ["--seeds", str(options.seeds)]
     if options.no_studies:
         words.append("--no-studies")

@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
         description="Train on features. A run that was stopped goes on: give the same command.",
     )
     parser.add_argument("--out", type=Path, required=True, help="the run's folder")
-    parser.add_argument("--config", type=Path, metavar="TOML", help="settings; flags go before it")
+    parser.add_argument("--config", type=Path, metavar="TOML", help="settings; flags override them")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="say nothing but errors")
     shown.add_argument("--json", action="store_true", help="a JSON row for every epoch")

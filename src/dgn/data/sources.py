@@ -86,7 +86,9 @@ def read_examples(
         return read_plain(path, problems, split=split)
     if pages is None:
         raise InvalidInput(
-            "pages", found="none", allowed="a page store or a folder of pages, for this format"
+            "pages",
+            found="none",
+            allowed="a page store or a folder of pages for this format (ERASER's is docs/)",
         )
     named = None if retrieved is None else read_retrieved(retrieved, problems)
     source = open_pages(Path(pages))

@@ -70,7 +70,7 @@ def run_contest(
     results: list[ContestResult] = []
     for contender in contenders:
         on_progress(contender.name)
-        picks = contender.pick(questions, max(*ks, cut_off))
+        picks = _checked(contender, contender.pick(questions, max(*ks, cut_off)), questions)
         hits = [questions.hits_at(k, picks) for k in ks]
         results.append(
             ContestResult(
@@ -113,6 +113,22 @@ def claim_rows(questions: Questions, results: Sequence[ContestResult]) -> Iterab
                 for result in results
             },
         }
+
+
+def _checked(contender: Contender, picks: Any, questions: Questions) -> Picks:
+    """What a contender gave, once it is known to be places of candidates, none of them twice."""
+    found: Picks = np.asarray(picks)
+    lengths = [len(example.candidates) for example in questions.examples]
+    fits = found.ndim == 2 and len(found) == len(lengths) and found.dtype.kind == "i"
+    fits = fits and bool((found >= -1).all() and (found < np.array(lengths)[:, None]).all())
+    if not fits or any(len(set(row[row >= 0])) < (row >= 0).sum() for row in found):
+        raise InvalidInput(
+            f"the picks of {getattr(contender, 'name', contender)}",
+            found=f"shape {found.shape}, {found.dtype}",
+            allowed=f"[{len(lengths)} claims, k] of whole numbers, each a place among the claim's "
+            "candidates, none twice, and −1 for no pick",
+        )
+    return found
 
 
 def _scored(k: int, hits: Hits, seed: int) -> ScoresAtK:

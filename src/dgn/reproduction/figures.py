@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from dgn.reproduction.paper import CLAIMS
 from dgn.reproduction.reproduce import Reproduction, Studies
 from dgn.reproduction.results import EpochCurve, Spread, StudyPoint, TableRow
+
+# Its settings are typed by all their names at once, more than a type checker can follow.
+_matplotlib: Any = matplotlib
 
 COLOURS = {
     "Top-k": "#8c8c8c",
@@ -47,7 +50,7 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
             axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(folder / f"{name}.png", dpi=140)
         # Without a date and random names, the same numbers give the same file.
-        with rc_context({"svg.hashsalt": "dgn"}):
+        with _matplotlib.rc_context({"svg.hashsalt": "dgn"}):
             figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     return list(figures)
 

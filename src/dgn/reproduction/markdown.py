@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 
@@ -22,6 +23,11 @@ def short(number: float) -> str:
 def several(numbers: Iterable[float]) -> str:
     """Some of them in a row."""
     return " / ".join(short(number) for number in numbers)
+
+
+def percent(share: float) -> str:
+    """A share; a dash where there is none."""
+    return "–" if math.isnan(share) else f"{share:.0%}"
 
 
 def p_value(number: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 KS = (7, 5, 3, 1)
 
 # For each k: recall, precision and F1. FEVER, oracle pages, fastText vectors.
@@ -37,5 +39,5 @@ CLAIMS = {"training": 109_810, "validation": 13_332, "test": 6_666}
 
 
 def cut_of_missed_recall(greedy: float, dgn: float) -> float:
-    """The share of what greedy misses that the DGN finds; 0 where it misses nothing."""
-    return (dgn - greedy) / (1 - greedy) if greedy < 1 else 0.0
+    """The share of what greedy misses that the DGN finds; NaN where it misses nothing."""
+    return (dgn - greedy) / (1 - greedy) if greedy < 1 else math.nan

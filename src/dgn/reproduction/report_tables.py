@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dgn.reproduction.figures import kind_of
-from dgn.reproduction.markdown import p_value, several, short, table
+from dgn.reproduction.markdown import p_value, percent, several, short, table
 from dgn.reproduction.paper import CLAIMS, KS, PARAMETERS, TABLE_1, cut_of_missed_recall
 from dgn.reproduction.plan import NEAR_THE_START
 from dgn.reproduction.reproduce import Reproduction, Studies
@@ -67,8 +67,8 @@ def missed_recall(found: Reproduction) -> Iterator[str]:
     yield from table(
         ["", *(f"k = {k}" for k in ks)],
         [
-            ("the paper", *(f"{cut:.0%}" for cut in paper)),
-            (f"here, against {greedy.name}", *(f"{cut:.0%}" for cut in ours)),
+            ("the paper", *map(percent, paper)),
+            (f"here, against {greedy.name}", *map(percent, ours)),
         ],
     )
     if found.studies is not None:
@@ -109,7 +109,7 @@ def _why_not_more(
         f"k = 1 / 3 / 5 / 7; the paper learned from "
         f"{CLAIMS['training'] / found.training_claims:.1f} times as many.",
         "- Features: BM25, which sees the words that pooling mixes, cuts greedy's missed recall by "
-        + " / ".join(f"{cut:.0%}" for cut in words)
+        + " / ".join(map(percent, words))
         + " on the same candidates, untrained.",
         "",
     )

@@ -13,6 +13,7 @@ import torch
 
 from dgn.data.batches import ClaimBatches
 from dgn.data.feature_table import FeatureTable
+from dgn.errors import InvalidInput
 from dgn.evaluation import (
     ContestResult,
     PairedComparison,
@@ -118,6 +119,10 @@ def reproduce(
     on_progress: Callable[[str, float | None], None] = lambda _doing, _share: None,
 ) -> Reproduction:
     """Do whatever is not done yet, and measure. The report is `write_report`'s."""
+    if (request.out / "config.json").exists():
+        raise InvalidInput(
+            "out", found=f"a run of dgn train in {request.out}", allowed="a folder of its own"
+        )
     request.out.mkdir(parents=True, exist_ok=True)
     layout = find_layout(request.data, request.out, lambda doing: on_progress(doing, None))
     prepared = prepare(

@@ -234,6 +234,8 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
     """The value as its type wants it: TOML has no tuples, and 1 is a fine float."""
     if get_origin(kind) is tuple and type(value) in (list, tuple):
         return tuple(_converted(name, get_args(kind)[0], one) for one in value)
+    if kind == tuple[str, ...] and type(value) is str:
+        return (value,)
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:

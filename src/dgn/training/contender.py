@@ -49,7 +49,8 @@ class TrainedNetwork(Contender):
             raise InvalidInput(
                 "model",
                 found=f"{self.name}, for vectors of {self._inputs} dimensions",
-                allowed=f"one for {table.dimension}, as the features have",
+                allowed=f"one for {table.dimension}, as the features have; or the --vectors and "
+                "--unit that its own features were made with",
             )
         if None not in (self._made_with, questions.made_with) and (
             self._made_with != questions.made_with
@@ -57,7 +58,8 @@ class TrainedNetwork(Contender):
             raise InvalidInput(
                 "model",
                 found=f"{self.name}, trained on {_said(self._made_with)}",
-                allowed=f"one for the features at hand, {_said(questions.made_with)}",
+                allowed=f"one for the features at hand, {_said(questions.made_with)}; or the "
+                "--vectors and --unit of its own",
             )
         device: torch.device = next(self.network.parameters()).device
         batches = ClaimBatches(table, _CLAIMS_AT_ONCE, seed=0, place=placed_on(device))

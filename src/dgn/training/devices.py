@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from typing import Any
 
 import torch
@@ -18,12 +19,12 @@ def find_device(name: str) -> torch.device:
     """The device of this name; of several GPUs, each process of torchrun takes its own."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise InvalidInput("device", found=name, allowed="auto, cpu, cuda or cuda:N")
     if name == "cuda" and "LOCAL_RANK" in os.environ:
         name = f"cuda:{os.environ['LOCAL_RANK']}"
     try:
         device = torch.device(name)
-        if device.type not in ("cpu", "cuda"):
-            raise RuntimeError("a kind that is not tried")
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
         found = f"{name} ({str(error).splitlines()[0]})"

@@ -8,6 +8,7 @@ width=64:300                     the last layer of the encoder (`widths` but for
 
 from __future__ import annotations
 
+import difflib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,11 @@ def parse_dimension(text: str) -> Dimension:
     name, _, values = text.partition("=")
     name = name.replace("-", "_")
     kind = _TYPES.get(name)
-    if kind not in (int, float, str) or not values:
+    if kind not in (int, float, str):
+        near = difflib.get_close_matches(name, _TYPES, n=1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise InvalidInput("search", found=f"{text!r}{hint}", allowed="settings of a run")
+    if not values:
         raise InvalidInput("search", found=repr(text), allowed=_FORMS)
     try:
         if ":" not in values:
