@@ -1,6 +1,11 @@
 """From FEVER's own files to the report, on a small world that we wrote ourselves."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +99,23 @@ def test_the_whole_way_from_official_files_to_the_report(
     assert (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns == stamp
     assert (out / "report" / "report.md").read_text() == report
     assert (out / "report" / "claims.svg").read_bytes() == drawn
+
+
+def test_ctrl_c_is_said_in_a_line(official: Path, tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("dgn")), "reproduce", str(official)]
+    command += ["--out", str(tmp_path), "--seeds", "2", "--no-studies", "--device", "cpu"]
+    with subprocess.Popen(
+        [*command, "--workers", "2"], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as run:
+        while not (tmp_path / "features" / "second" / "choose").exists():
+            time.sleep(0.05)
+        time.sleep(1.5)  # the workers are importing, or have just begun
+        os.killpg(run.pid, signal.SIGINT)
+        assert run.stderr is not None
+        said = run.stderr.read()
+    assert run.returncode == 130
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
 
 
 def test_one_file_is_split_by_its_pages(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from dgn.reproduction.plan import PlannedRun
 from dgn.training import RunConfig, Trainer, is_finished, train
-from dgn.training.processes import is_orphan
+from dgn.training.processes import interrupts_ignored, is_orphan
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,16 @@ def train_all(
     jobs = [(run, config_of(run, data, device), folder / run.folder) for run in _unique(plan)]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _use_threads, (threads,)) as pool:
-        futures = {pool.submit(_train_one, config, out): run for run, config, out in jobs}
+        with interrupts_ignored():
+            futures = {pool.submit(_train_one, config, out): run for run, config, out in jobs}
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
                 on_run(futures[future], done)
         except BaseException:
+            # A run may be ended at any moment: the next call goes on with it.
+            for worker in multiprocessing.active_children():
+                worker.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +61,22 @@ def join_processes(device: torch.device) -> Processes:
     if not dist.is_initialized():
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     return Processes(dist.get_rank(), size)
+
+
+@contextmanager
+def interrupts_ignored() -> Generator[None]:
+    """Processes started within leave Ctrl-C to the one that started them, which then ends them.
+
+    A worker would otherwise be interrupted anywhere, even in its imports, and say so at length.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def is_orphan() -> bool:

@@ -36,7 +36,7 @@ from dgn.files import write_atomically
 from dgn.training.config import RunConfig
 from dgn.training.devices import find_device, placed_on
 from dgn.training.networks import build_network
-from dgn.training.processes import is_orphan
+from dgn.training.processes import interrupts_ignored, is_orphan
 from dgn.training.run import read_tables
 from dgn.training.run_folder import as_toml
 from dgn.training.search_space import Dimension, config_of_trial
@@ -110,8 +110,9 @@ def tune(
         for _ in range(config.workers)
     ]
     if len(told) < config.trials:
-        for worker in workers:
-            worker.start()
+        with interrupts_ignored():
+            for worker in workers:
+                worker.start()
     try:
         while any(worker.is_alive() for worker in workers):
             time.sleep(0.2)
@@ -246,8 +247,6 @@ def _work(base: RunConfig, config: TuneConfig) -> None:
         study.optimize(
             lambda trial: _run_trial(trial, base, config, tables, device), callbacks=[enough]
         )
-    except KeyboardInterrupt:
-        return
     except Exception as error:
         # A full disk, a storage that went away: the first cause, in one line.
         cause: BaseException = error
