@@ -201,6 +201,8 @@ def _print_tables(
     against: str | None,
     options: argparse.Namespace,
 ) -> None:
+    from dgn.evaluation.wording import difference, short
+
     ks = [f"k = {k}" for k in options.k]
     with_gold = int((questions.gold.any(axis=1) | (questions.missing > 0)).sum())
     count = f"{with_gold:,} claims"
@@ -213,7 +215,7 @@ def _print_tables(
         ks,
         {
             r.name: [
-                f"{_short(one.recall.mean)} ±{_short((one.recall.high - one.recall.low) / 2)}"
+                f"{short(one.recall.mean)} ±{short((one.recall.high - one.recall.low) / 2)}"
                 for one in r.at
             ]
             for r in results
@@ -233,7 +235,7 @@ def _print_tables(
         f"FEVER's official evidence scores, of the first {options.cut_off} picks",
         ["recall", "precision", "F1"],
         {
-            r.name: [_short(r.fever.recall), _short(r.fever.precision), _short(r.fever.f1)]
+            r.name: [short(r.fever.recall), short(r.fever.precision), short(r.fever.f1)]
             for r in results
             if r.fever is not None
         },
@@ -243,10 +245,7 @@ def _print_tables(
             f"Recall against {against}: the difference (its p-value)",
             ks,
             {
-                name: [
-                    f"{one.difference.mean:+.3f} ({_p(one.p_value)})".replace("0.", ".", 1)
-                    for one in by_k.values()
-                ]
+                name: [difference(one.difference.mean, one.p_value) for one in by_k.values()]
                 for name, by_k in compared.items()
             },
         )
@@ -269,13 +268,6 @@ def _print_table(title: str, columns: Sequence[str], rows: dict[str, list[str]])
 
 
 def _pair(first: float, second: float) -> str:
-    return f"{_short(first)}/{_short(second)}"
+    from dgn.evaluation.wording import short
 
-
-def _p(value: float) -> str:
-    return "<.001" if value < 0.001 else _short(value)
-
-
-def _short(number: float) -> str:
-    """Without its leading zero, a table fits a terminal."""
-    return f"{number:.3f}".removeprefix("0")
+    return f"{short(first)}/{short(second)}"

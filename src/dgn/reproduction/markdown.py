@@ -1,4 +1,4 @@
-"""How the report writes tables and numbers."""
+"""How the report writes tables and shares."""
 
 from __future__ import annotations
 
@@ -15,21 +15,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[s
     yield ""
 
 
-def short(number: float) -> str:
-    """Three places, without the leading zero."""
-    return f"{number:.3f}".removeprefix("0")
-
-
-def several(numbers: Iterable[float]) -> str:
-    """Some of them in a row."""
-    return " / ".join(short(number) for number in numbers)
-
-
 def percent(share: float) -> str:
     """A share; a dash where there is none."""
     return "–" if math.isnan(share) else f"{share:.0%}"
-
-
-def p_value(number: float) -> str:
-    """As it is usually written."""
-    return "<.001" if number < 0.001 else short(number)

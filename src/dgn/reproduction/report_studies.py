@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from dgn.reproduction.markdown import short, table
+from dgn.evaluation.wording import short
+from dgn.reproduction.markdown import table
 from dgn.reproduction.plan import DGN, TEMPERATURES
 from dgn.reproduction.reproduce import Studies
 from dgn.reproduction.results import StudyPoint

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dgn.evaluation.wording import difference, several, short
 from dgn.reproduction.figures import kind_of
-from dgn.reproduction.markdown import p_value, percent, several, short, table
+from dgn.reproduction.markdown import percent, table
 from dgn.reproduction.paper import CLAIMS, KS, PARAMETERS, TABLE_1, cut_of_missed_recall
 from dgn.reproduction.plan import NEAR_THE_START
 from dgn.reproduction.reproduce import Reproduction, Studies
@@ -50,7 +51,7 @@ def table_1(found: Reproduction) -> Iterator[str]:
         "",
     )
     compared = [
-        (name, *(_difference(by_k[k].difference.mean, by_k[k].p_value) for k in KS))
+        (name, *(difference(by_k[k].difference.mean, by_k[k].p_value) for k in KS))
         for name, by_k in found.compared.items()
     ]
     yield from table(["against", *_AT_K], compared)
@@ -165,7 +166,3 @@ def _bold(name: str) -> str:
 def _papers(name: str, k: int) -> str:
     scores = TABLE_1.get(kind_of(name), {}).get(k)
     return "" if scores is None else f"*{several(scores)}*"
-
-
-def _difference(mean: float, p: float) -> str:
-    return f"{mean:+.3f} ({p_value(p)})".replace("0.", ".", 1)
