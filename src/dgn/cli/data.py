@@ -50,6 +50,12 @@ def add_parser(commands: Any) -> None:
     )
     features.add_argument("--unit", action="store_true", help="scale vectors to length 1")
     features.add_argument(
+        "--encoder",
+        choices=("pooled", "facets"),
+        default="pooled",
+        help="pooled: one vector a text, as in the paper; facets: the claim's words, matched",
+    )
+    features.add_argument(
         "--out", type=Path, required=True, metavar="FOLDER", help="where the features go"
     )
     features.add_argument(
@@ -103,7 +109,7 @@ def _features(options: argparse.Namespace) -> int:
     with progress_bar("embedding") as update:
         report = source.build_features(
             options.out,
-            FeatureOptions(options.vectors, options.unit),
+            FeatureOptions(options.vectors, options.unit, options.encoder),
             problems,
             workers=options.workers,
             on_progress=lambda claims, sentences: update(

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from dgn.evaluation.contenders import Contender, Questions
 
 _DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k", "greedy")
-_NAMES = (*_DEFAULT, "mmr", "msd", "dpp")
+_FACETS = ("facets", "facets-no-title", "facets-untrained", "facets-untrained-no-title")
+_NAMES = (*_DEFAULT, "mmr", "msd", "dpp", *_FACETS)
 _WITH_NUMBER = ("greedy", "mmr", "msd", "dpp")
 
 
@@ -113,6 +114,13 @@ def _contender(name: str) -> Contender:
         from dgn.evaluation.contenders.peers import Diversified
 
         return Diversified(kind, 0.5 if number is None else number)
+    if kind in _FACETS:
+        from dgn.evaluation.contenders.facets import ClaimFacets
+
+        titles = not kind.endswith("-no-title")
+        untrained = kind.startswith("facets-untrained")
+        make = ClaimFacets.untrained if untrained else ClaimFacets.pretrained
+        return make(titles=titles)
     if kind == "greedy":
         return UntrainedGreedy(1.0 if number is None else number)
     plain = {
@@ -127,9 +135,9 @@ def _contender(name: str) -> Contender:
 
 def _trained(folder: Path, folders: Sequence[Path]) -> Contender:
     require_extra("--models", package="torch", extra="train")
-    from dgn.training.contender import TrainedNetwork
+    from dgn.training.contender import open_contender
 
-    contender = TrainedNetwork.from_folder(folder)
+    contender = open_contender(folder)
     if [other.resolve().name for other in folders].count(contender.name) > 1:
         contender.name = str(folder)
     return contender

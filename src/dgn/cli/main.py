@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import dgn
-from dgn.cli import data, evaluate, reproduce, train, tune
+from dgn.cli import data, evaluate, reproduce, select, train, tune
 from dgn.cli.arguments import positive
 from dgn.errors import DGNError
 
@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds", type=positive, default=1, metavar="N", help="average over N seeds (default 1)"
     )
     demo.set_defaults(run=_run_demo)
+    select.add_parser(commands)
     data.add_parser(commands)
     train.add_parser(commands)
     tune.add_parser(commands)

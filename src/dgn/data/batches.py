@@ -25,12 +25,19 @@ Place = Callable[[NDArray[Any]], Array]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """x: [batch, items, inputs], float32; gold, mask: [batch, items]; rows: [batch], which."""
+    """x: [batch, items, inputs], float32, or what else a network takes; gold, mask: [batch,
+    items]; rows: [batch], which claims.
 
-    x: Array
+    rivals: [batch, items], how much an item that is not gold counts against the gold; None for 1.
+    soft: [batch, items], logits of a stronger model, NaN where there is none; None for none at all.
+    """
+
+    x: Any
     gold: Array
     mask: Array
     rows: NDArray[np.int64]
+    rivals: Array | None = None
+    soft: Array | None = None
 
 
 @dataclass(frozen=True)

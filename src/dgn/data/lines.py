@@ -14,11 +14,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeVar, cast
-
-import msgspec
+from typing import IO, TYPE_CHECKING, TypeVar, cast
 
 from dgn.errors import BrokenInput
+
+if TYPE_CHECKING:  # reading lines is for all; decoding records needs the extra `data`
+    import msgspec
 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 _MOST_KEPT = 1000
@@ -71,6 +72,11 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Line]:
         raise _unreadable(path, error) from error
 
 
+def stream_lines(stream: IO[bytes], name: str, problems: Problems) -> Iterator[Line]:
+    """The lines that are not blank of an open stream, such as standard input."""
+    return _lines_of(stream, name, problems)
+
+
 def is_hidden(name: str) -> bool:
     """Whether a file is one that macOS and others leave beside the real ones."""
     return Path(name).name.startswith(".") or name.startswith("__MACOSX/")
@@ -78,6 +84,8 @@ def is_hidden(name: str) -> bool:
 
 def decode_line(line: Line, decoder: msgspec.json.Decoder[T], allowed: str) -> T:
     """The record that a line holds; BrokenInput if it holds something else."""
+    import msgspec
+
     try:
         return decoder.decode(line.content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -85,6 +93,8 @@ def decode_line(line: Line, decoder: msgspec.json.Decoder[T], allowed: str) -> T
 
 
 def _in_words(error: Exception) -> str:
+    import msgspec
+
     if isinstance(error, msgspec.ValidationError):
         return f"a record that does not fit ({error})"
     if isinstance(error, RecursionError):

@@ -17,10 +17,15 @@ from typing import Any
 from dgn.data.feature_table import write_meta
 from dgn.data.lines import Problems
 from dgn.data.records import Example
+from dgn.encoders import Matcher
 from dgn.errors import BrokenInput, InvalidInput
+from dgn.features.match_writer import MatchWriter
 from dgn.features.pool import EmbeddingPool, FeatureOptions
 from dgn.features.writer import FeatureWriter
-from dgn.text.vectors import open_vectors
+from dgn.fingerprint import fingerprint_of
+from dgn.text.rarity import COUNTED, default_rarity
+from dgn.text.vectors import PooledVectors, SubwordVectors, open_vectors
+from dgn.text.word_tokens import WordReader
 
 VERSION = 1
 _COUNTS = ("claims", "sentences", "missing")
@@ -59,10 +64,12 @@ def build_features(
     problems = problems or Problems()
     folder = folder.resolve()
     vectors = open_vectors(options.vectors)
+    facets = options.encoder == "facets"
     key: dict[str, Any] = {
         "version": VERSION,
         "vectors": vectors.fingerprint,
         "unit": options.unit,
+        **({"encoder": "facets", "rarity": fingerprint_of(COUNTED)} if facets else {}),
         "skip_bad": problems.skip,
         **inputs,
     }
@@ -74,8 +81,7 @@ def build_features(
         changed = ("its own files",)
     partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.making-", dir=_made(folder.parent)))
     try:
-        pool = EmbeddingPool(options, vectors, workers)
-        with FeatureWriter(partial, vectors.dimension, pool) as writer:
+        with _writer(options, partial, vectors, workers) as writer:
             on_progress(0, 0)
             for example in examples(problems):
                 if example.candidates:
@@ -94,6 +100,15 @@ def build_features(
         shutil.rmtree(partial, ignore_errors=True)
     on_progress(writer.claim_count, writer.sentence_count)
     return FeatureReport(True, *found, changed)
+
+
+def _writer(
+    options: FeatureOptions, folder: Path, vectors: PooledVectors, workers: int
+) -> FeatureWriter | MatchWriter:
+    if options.encoder == "facets":
+        assert isinstance(vectors, SubwordVectors)  # noqa: S101  (FeatureOptions saw to it)
+        return MatchWriter(folder, Matcher(WordReader(vectors, default_rarity())))
+    return FeatureWriter(folder, vectors.dimension, EmbeddingPool(options, vectors, workers))
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:

@@ -14,13 +14,28 @@ from dgn.errors import InvalidInput
 from dgn.text.matching import unit_rows
 from dgn.text.vectors import PooledVectors, open_vectors
 
+ENCODERS = ("pooled", "facets")
+
 
 @dataclass(frozen=True)
 class FeatureOptions:
-    """vectors: what `open_vectors` takes. unit: scale every pooled vector to length 1."""
+    """vectors: what `open_vectors` takes. unit: scale every pooled vector to length 1.
+
+    encoder: "pooled" for the paper's one vector a text, "facets" for the claim's words matched
+    with each sentence's.
+    """
 
     vectors: str = "wordllama"
     unit: bool = False
+    encoder: str = "pooled"
+
+    def __post_init__(self) -> None:
+        if self.encoder not in ENCODERS:
+            raise InvalidInput("encoder", found=repr(self.encoder), allowed=", ".join(ENCODERS))
+        if self.encoder == "facets" and (self.vectors != "wordllama" or self.unit):
+            raise InvalidInput(
+                "encoder", found="facets with other vectors", allowed="wordllama's, as they are"
+            )
 
 
 class EmbeddingPool:

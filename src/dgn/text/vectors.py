@@ -68,6 +68,19 @@ class TokenVectors(PooledVectors):
         return mean_rows(self.table, rows)
 
 
+class SubwordVectors(TokenVectors):
+    """Tokens that are pieces of words, by a tokenizer that marks where a word begins."""
+
+    @property
+    @abstractmethod
+    def pieces(self) -> list[str]:
+        """The tokens as the tokenizer writes them, in the order of the table's rows."""
+
+    @abstractmethod
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """For every token of a text, where it stands there: text[start:end]."""
+
+
 def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> Vectors:
     """The mean of some rows of a table for every list of rows; zeros for an empty list.
 

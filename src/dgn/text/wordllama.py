@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from dgn.errors import MissingExtra
 from dgn.fingerprint import fingerprint_of
 from dgn.text.tokens import clean_brackets
-from dgn.text.vectors import TokenVectors
+from dgn.text.vectors import SubwordVectors
 
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
 
 
 @final
-class WordLlamaVectors(TokenVectors):
+class WordLlamaVectors(SubwordVectors):
     """Sub-word tokens: no word is unknown."""
 
     def __init__(self) -> None:
@@ -43,6 +43,14 @@ class WordLlamaVectors(TokenVectors):
     @property
     def table(self) -> NDArray[Any]:
         return self._table
+
+    @property
+    def pieces(self) -> list[str]:
+        return [self._tokenizer.id_to_token(row) for row in range(len(self._table))]
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Of a text without written-out brackets: `clean_brackets` moves what follows them."""
+        return list(self._tokenizer.encode(clean_brackets(text), add_special_tokens=False).offsets)
 
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         cleaned = [clean_brackets(text) for text in texts]

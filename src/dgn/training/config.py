@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from dgn.errors import BrokenInput, InvalidInput
+from dgn.features import ENCODERS
 from dgn.unfolding import Fixed, Geometric, Linear, Schedule
 
 MODELS = ("dgn", "encoder", "deep-encoder")
@@ -33,9 +34,16 @@ class DataConfig:
     train: tuple[str, ...] = setting((), "folders of features to learn from")
     validation: str = setting("", "a folder of features that chooses the best epoch")
     claims: int = setting(0, "learn from this many claims, drawn by the seed; 0 for all")
+    partial: tuple[str, ...] = setting(
+        (), "further folders to learn from, whose gold is incomplete (facets)"
+    )
+    unlabelled: float = setting(
+        1.0, "how much a sentence of theirs without a label counts against the gold (facets)"
+    )
 
     def __post_init__(self) -> None:
         _check_least(self, 0, "claims")
+        _check_above(self, 0, "unlabelled")
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,15 @@ class NetworkConfig:
     """What is trained, and where it starts."""
 
     model: str = setting("dgn", "what to train", choices=MODELS)
+    encoder: str = setting(
+        "pooled",
+        "what a DGN sees: pooled vectors, as in the paper, or the claim's words (facets)",
+        choices=ENCODERS,
+    )
+    rank: int = setting(0, "rank of the learned part of the facets' similarity")
+    compared: int = setting(0, "units that compare a word with its match (facets)")
+    hidden: int = setting(64, "hidden units of the facets' small network")
+    more_features: int = setting(16, "features beside the words; 0 for no network (facets)")
     widths: tuple[int, ...] = setting((), "units of each encoder layer; the paper's if left out")
     start: str = setting(
         "random",
@@ -63,7 +80,10 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         _check_choices(self)
         _check_above(self, 0, "scale", "positive_weight")
-        _check_least(self, 1, "layers")
+        _check_least(self, 1, "layers", "hidden")
+        _check_least(self, 0, "rank", "compared", "more_features")
+        if self.encoder == "facets" and self.model != "dgn":
+            raise InvalidInput("encoder", found=f"facets for the {self.model}", allowed="model dgn")
         if not 0 <= self.dropout < 1:
             raise InvalidInput("dropout", found=f"{self.dropout}", allowed="0 ≤ dropout < 1")
 
@@ -106,6 +126,10 @@ class FitConfig:
         "what the best epoch must hold against the start: its mean recall, or that at every k",
         choices=("mean", "every-k"),
     )
+    distill: float = setting(
+        0.0, "share of the loss that soft labels have, where there are some (facets)"
+    )
+    soft_temperature: float = setting(2.0, "what soft labels are divided by before the softmax")
     seed: int = setting(0, "decides the start, the order of claims and dropout")
 
     def __post_init__(self) -> None:
@@ -115,6 +139,9 @@ class FitConfig:
             self, 0, "patience", "warmup", "weight_decay", "decay_to_start", "clip", "seed"
         )
         _check_above(self, 0, "learning_rate")
+        _check_above(self, 0, "soft_temperature")
+        if not 0 <= self.distill <= 1:
+            raise InvalidInput("distill", found=f"{self.distill}", allowed="from 0 to 1")
         if self.seed >= 2**63:
             raise InvalidInput("seed", found=str(self.seed), allowed="below 2⁶³")
         if not 0 <= self.average < 1:

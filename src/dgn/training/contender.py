@@ -11,6 +11,7 @@ from dgn.data.batches import ClaimBatches
 from dgn.data.feature_table import made_with
 from dgn.errors import InvalidInput
 from dgn.evaluation.contenders.base import Contender, Picks, Questions
+from dgn.evaluation.contenders.facets import ClaimFacets
 from dgn.training.devices import placed_on
 from dgn.training.model_folder import load_network, read_description
 from dgn.training.networks import parameter_count
@@ -64,6 +65,13 @@ class TrainedNetwork(Contender):
         device: torch.device = next(self.network.parameters()).device
         batches = ClaimBatches(table, _CLAIMS_AT_ONCE, seed=0, place=placed_on(device))
         return pick_all(self.network, batches, k)[0]
+
+
+def open_contender(folder: Path) -> Contender:
+    """A run of `dgn train`, whatever its encoder."""
+    if read_description(folder).config.network.encoder == "facets":
+        return ClaimFacets.pretrained(folder)
+    return TrainedNetwork.from_folder(folder)
 
 
 def _said(made_with: tuple[str, bool] | None) -> str:

@@ -13,9 +13,14 @@ from typing import Any, cast
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from dgn.encoders import FacetEncoder
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
+from dgn.selector.pretrained import SELECTOR, save_encoder
+from dgn.text.rarity import default_rarity
+from dgn.text.wordllama import WordLlamaVectors
 from dgn.training.config import RunConfig, config_of
+from dgn.training.facet_network import FacetNetwork
 from dgn.training.networks import build_network
 from dgn.unfolding import SelectionNetwork
 
@@ -66,6 +71,12 @@ def write_weights(folder: Path, network: SelectionNetwork) -> None:
     """Write `model.safetensors`."""
     weights = {name: w.detach().cpu().contiguous() for name, w in network.state_dict().items()}
     write_atomically(folder / WEIGHTS, save(weights))
+
+
+def write_selector(folder: Path, network: FacetNetwork) -> None:
+    """Write what selecting needs without torch, for `dgn.Selector.from_pretrained`."""
+    encoder = FacetEncoder(WordLlamaVectors(), default_rarity(), network.weights())
+    save_encoder(encoder, folder / SELECTOR)
 
 
 def load_network(folder: Path | str) -> SelectionNetwork:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from dgn.encoders import FacetSizes
 from dgn.errors import InvalidInput
 from dgn.training.config import NetworkConfig
+from dgn.training.facet_network import FacetNetwork
 from dgn.unfolding import (
     DeepEncoderNetwork,
     DifferentiableGreedyNetwork,
@@ -30,6 +32,13 @@ _RELAXATIONS: dict[str, type[Relaxation]] = {
 
 def build_network(config: NetworkConfig, inputs: int, seed: int) -> SelectionNetwork:
     """The network, at its start; the same seed gives the same start."""
+    if config.encoder == "facets":
+        sizes = FacetSizes(
+            inputs, config.rank, config.compared, config.more_features, config.hidden
+        )
+        greedy = UnfoldedGreedy(config.layers, relaxation=_RELAXATIONS[config.relaxation]())
+        criterion = LayerwiseCrossEntropy(config.assignment)
+        return FacetNetwork(sizes, greedy, criterion, config.dropout, seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network, encoder = _unstarted(config, (inputs, *_widths(config, inputs)))

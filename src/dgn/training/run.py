@@ -11,24 +11,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
-from dgn.data.batches import ClaimBatches
-from dgn.data.feature_table import FeatureTable, read_key
 from dgn.errors import DGNError, InvalidInput
 from dgn.files import only_writer
 from dgn.training.checkpoint import read_checkpoint, write_checkpoint
 from dgn.training.config import RunConfig
-from dgn.training.devices import find_device, name_of, placed_on
+from dgn.training.devices import find_device, name_of
+from dgn.training.facet_network import FacetNetwork
 from dgn.training.model_folder import (
     CONFIG,
     ModelDescription,
     load_network,
     read_description,
     write_description,
+    write_selector,
     write_weights,
 )
 from dgn.training.networks import build_network, parameter_count
@@ -44,6 +42,7 @@ from dgn.training.run_folder import (
     write_metrics,
     write_summary,
 )
+from dgn.training.tables import batches_of, made_from, read_tables
 from dgn.training.trainer import EpochReport, Trainer
 from dgn.unfolding import SelectionNetwork
 
@@ -92,15 +91,14 @@ def _train(
     on_epoch: Callable[[EpochReport], None],
 ) -> RunResult:
     train_table, validation_table = read_tables(config)
-    description = ModelDescription(config, train_table.dimension, _made_from(config))
+    description = ModelDescription(config, train_table.dimension, made_from(config))
     if _first_looks(config, folder, device, processes):
         return open_run(folder)
     network = build_network(config.network, train_table.dimension, config.fit.seed).to(device)
-    place, size, seed = placed_on(device), config.fit.batch_size, config.fit.seed
     trainer = Trainer(
         network,
-        ClaimBatches(train_table, size, seed, place),
-        ClaimBatches(validation_table, size, seed, place),
+        batches_of(train_table, config, device),
+        batches_of(validation_table, config, device),
         config.fit,
         processes,
     )
@@ -152,6 +150,8 @@ def _run_and_write(
     size = parameter_count(trainer.network)
     write_card(folder, description, trainer.reports, trainer.best_epoch, size)
     write_weights(folder, trainer.network)
+    if isinstance(trainer.network, FacetNetwork):
+        write_selector(folder, trainer.network)
     # The summary comes last: where it is, the run is finished.
     write_summary(folder, RunSummary(trainer.best_epoch, trainer.stopped, size, name_of(device)))
     checkpoint.unlink(missing_ok=True)
@@ -178,34 +178,6 @@ def _first_looks(
     return found == 1.0
 
 
-def read_tables(config: RunConfig) -> tuple[FeatureTable, FeatureTable]:
-    """The features to learn from, and those that judge."""
-    data = config.data
-    if not data.train or not data.validation:
-        missing = "train" if not data.train else "validation"
-        raise InvalidInput(missing, found="no folder", allowed="what dgn data features wrote")
-    train_table = FeatureTable.join([FeatureTable.load(folder) for folder in data.train])
-    validation_table = FeatureTable.load(data.validation)
-    if validation_table.dimension != train_table.dimension:
-        raise InvalidInput(
-            "validation",
-            found=f"vectors of {validation_table.dimension} dimensions",
-            allowed=f"{train_table.dimension}, as in train",
-        )
-    if data.claims > len(train_table):
-        raise InvalidInput("claims", found=f"{data.claims:,}", allowed=f"≤ {len(train_table):,}")
-    if data.claims:
-        drawn = np.random.default_rng(config.fit.seed).permutation(len(train_table))
-        train_table = train_table.of_claims(np.sort(drawn[: data.claims]))
-    return train_table, validation_table
-
-
-def _made_from(config: RunConfig) -> dict[str, Any]:
-    """What each folder of features was made from: the key in its own meta.json."""
-    folders = (*config.data.train, config.data.validation)
-    return {folder: read_key(Path(folder)) for folder in folders}
-
-
 def is_finished(config: RunConfig, folder: Path) -> bool:
     """Whether there is nothing to do; an error if the folder belongs to something else."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -223,7 +195,7 @@ def is_finished(config: RunConfig, folder: Path) -> bool:
         for name, value in settings.items()
         if section != "machine" and before.config.as_tables()[section][name] != value
     ]
-    if before.features != _made_from(config):
+    if before.features != made_from(config):
         changed.append("the features")
     if changed:
         raise InvalidInput(

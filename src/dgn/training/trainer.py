@@ -17,9 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dgn.data.batches import Batches, Position
+from dgn.data.batches import Batch, Batches, Position
 from dgn.evaluation import scores_at
 from dgn.training.config import FitConfig
+from dgn.training.facet_network import FacetNetwork
 from dgn.training.optimization import Optimization
 from dgn.training.processes import Processes
 from dgn.unfolding import DifferentiableGreedyNetwork, SelectionNetwork
@@ -175,7 +176,7 @@ class Trainer:
 
     def _run_epoch(self, on_step: Callable[[], None]) -> None:
         self.network.train()
-        if isinstance(self.network, DifferentiableGreedyNetwork):
+        if isinstance(self.network, DifferentiableGreedyNetwork | FacetNetwork):
             self.network.greedy.temperature = self.config.temperatures.at(self.position.epoch)
         self._claims_done, self._since = 0, time.perf_counter()
         for behind, rows in self._train.rows_from(self.position):
@@ -194,7 +195,7 @@ class Trainer:
             with torch.autocast(
                 self._device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
             ):
-                loss = self.network.loss(batch.x, batch.gold, batch.mask)
+                loss = self._loss(batch)
             terms = self.network.loss_terms(batch.gold, batch.mask)
             (loss if self._processes.size == 1 else loss * terms).backward()
             counted = torch.stack([loss.detach() * terms, terms]).to(torch.float64)
@@ -206,6 +207,20 @@ class Trainer:
                 gradient /= counted[1].clamp(min=1)
         self._losses += counted
         self._optimization.step()
+
+    def _loss(self, batch: Batch) -> Tensor:
+        config = self.config
+        if batch.soft is not None and config.distill and isinstance(self.network, FacetNetwork):
+            return self.network.distilled_loss(
+                batch.x,
+                batch.gold,
+                batch.mask,
+                batch.rivals,
+                batch.soft,
+                config.distill,
+                config.soft_temperature,
+            )
+        return self.network.loss(batch.x, batch.gold, batch.mask, batch.rivals)
 
     def _seed_step(self) -> None:
         """Among several processes, dropout depends on the step alone: a checkpoint holds the

@@ -30,16 +30,15 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import MaxTrialsCallback, Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from dgn.data.batches import ClaimBatches
-from dgn.data.feature_table import FeatureTable, read_key
+from dgn.data.feature_table import read_key
 from dgn.files import write_atomically
 from dgn.training.config import RunConfig
-from dgn.training.devices import find_device, placed_on
+from dgn.training.devices import find_device
 from dgn.training.networks import build_network
 from dgn.training.processes import interrupts_ignored, is_orphan
-from dgn.training.run import read_tables
 from dgn.training.run_folder import as_toml
 from dgn.training.search_space import Dimension, config_of_trial
+from dgn.training.tables import Table, batches_of, read_tables
 from dgn.training.trainer import EpochReport, Trainer
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -260,15 +259,13 @@ def _run_trial(
     trial: Trial,
     base: RunConfig,
     config: TuneConfig,
-    tables: tuple[FeatureTable, FeatureTable],
+    tables: tuple[Table, Table],
     device: torch.device,
 ) -> float:
     chosen = {one.name: _suggest(trial, one) for one in config.dimensions}
     run = config_of_trial(base, tables[0].dimension, chosen)
     network = build_network(run.network, tables[0].dimension, run.fit.seed).to(device)
-    train, validation = (
-        ClaimBatches(table, run.fit.batch_size, run.fit.seed, placed_on(device)) for table in tables
-    )
+    train, validation = (batches_of(table, run, device) for table in tables)
     trainer = Trainer(network, train, validation, run.fit)
 
     def after_epoch(report: EpochReport) -> None:

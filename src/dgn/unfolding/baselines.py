@@ -41,9 +41,13 @@ class ScoringNetwork(SelectionNetwork):
         return self.score(self.encoder(without_padding(x, mask)))[..., 0].to(x.dtype)
 
     @final
-    def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
+    def loss(
+        self, x: Tensor, gold: Tensor, mask: Tensor | None = None, rivals: Tensor | None = None
+    ) -> Float[Tensor, ""]:
         real = torch.ones_like(gold) if mask is None else mask
-        return weighted_binary_cross_entropy(self.scores(x, mask), gold, real, self.positive_weight)
+        return weighted_binary_cross_entropy(
+            self.scores(x, mask), gold, real, self.positive_weight, rivals
+        )
 
     @final
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:  # noqa: ARG002

@@ -97,17 +97,31 @@ class UnfoldedGreedy(nn.Module):
         self.layer = GreedyLayer(relaxation)
 
     def forward(
-        self, objective: SetFunction, items: Items, context: State | None = None
+        self,
+        objective: SetFunction,
+        items: Items,
+        context: State | None = None,
+        prior: Tensor | None = None,
     ) -> Unfolded:
+        """Unfold the search.
+
+        prior: [batch, items], what each item's chance is multiplied with at every layer; 1 if
+        left out. In a loss, an item of less than 1 counts less against the gold.
+        """
         # Sums and logarithms keep the precision of the features, also under mixed precision.
         with torch.autocast(items.features.device.type, enabled=False):
-            return self._unfold(objective, items, context)
+            return self._unfold(objective, items, context, prior)
 
-    def _unfold(self, objective: SetFunction, items: Items, context: State | None) -> Unfolded:
+    def _unfold(
+        self, objective: SetFunction, items: Items, context: State | None, prior: Tensor | None
+    ) -> Unfolded:
         temperature = checked_temperature(self.temperature)
         state = objective.empty(items, context)
         given = objective.value(state)
-        soft = SoftState(state, torch.zeros_like(state.outside))
+        log_prior = torch.zeros_like(state.outside)
+        if prior is not None:
+            log_prior = prior.to(log_prior.dtype).log().clamp(min=lowest_log(log_prior))
+        soft = SoftState(state, log_prior)
         choices: list[Choice] = []
         for _ in range(self.layers):
             choice, soft = self.layer(objective, items, soft, temperature)

@@ -61,15 +61,18 @@ def weighted_binary_cross_entropy(
     gold: Tensor,
     mask: Bool[Tensor, "batch items"],
     positive_weight: float,
+    rivals: Tensor | None = None,
 ) -> Float[Tensor, ""]:
-    """The baselines' loss: each item by itself, gold counted `positive_weight` times; the mean
-    over real items.
+    """The baselines' loss: each item by itself, gold counted `positive_weight` times and others
+    as often as `rivals` says (once if left out); the mean over real items.
     """
     _check_gold(gold, scores)
     weight = scores.new_full((), positive_weight)  # filled on the device: nothing is waited for
     losses = binary_cross_entropy_with_logits(
         scores, gold.to(scores.dtype), pos_weight=weight, reduction="none"
     )
+    if rivals is not None:
+        losses = torch.where(gold, losses, losses * rivals)
     return torch.where(mask, losses, 0.0).sum() / mask.sum()
 
 

@@ -20,12 +20,19 @@ from dgn.unfolding.losses import LayerwiseCrossEntropy
 class SelectionNetwork(nn.Module, ABC):
     """A network that is trained with `loss` and used with `select`.
 
-    Inputs are X, [batch, items, inputs], and mask, [batch, items] (left out: no padding).
+    Inputs are X, [batch, items, inputs] or what the network's encoder takes, and mask, [batch,
+    items] (left out: no padding).
     """
 
     @abstractmethod
-    def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
-        """What training minimises, for gold, [batch, items]: a mean, over `loss_terms` terms."""
+    def loss(
+        self, x: Any, gold: Tensor, mask: Tensor | None = None, rivals: Tensor | None = None
+    ) -> Float[Tensor, ""]:
+        """What training minimises, for gold, [batch, items]: a mean, over `loss_terms` terms.
+
+        rivals: [batch, items], how much each item that is not gold counts against the gold; left
+        out, 1. Less where gold is incomplete: the item may be evidence that nobody labelled.
+        """
 
     @abstractmethod
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
@@ -39,7 +46,7 @@ class SelectionNetwork(nn.Module, ABC):
         """Let training start at the untrained baseline on relu(scale · X)."""
 
     @abstractmethod
-    def select(self, x: Tensor, mask: Tensor | None = None, k: int | None = None) -> Selections:
+    def select(self, x: Any, mask: Tensor | None = None, k: int | None = None) -> Selections:
         """Pick up to k items of every set."""
 
 
@@ -84,12 +91,17 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
             )
         return self.unfold(x, mask)
 
-    def unfold(self, x: Tensor, mask: Tensor | None = None) -> Unfolded:
+    def unfold(
+        self, x: Tensor, mask: Tensor | None = None, prior: Tensor | None = None
+    ) -> Unfolded:
         """The soft search, differentiable."""
-        return self.greedy(self.objective(), self.encode(x, mask))
+        return self.greedy(self.objective(), self.encode(x, mask), prior=prior)
 
-    def loss(self, x: Tensor, gold: Tensor, mask: Tensor | None = None) -> Float[Tensor, ""]:
-        return self.criterion(self.unfold(x, mask), gold if mask is None else gold & mask)
+    def loss(
+        self, x: Any, gold: Tensor, mask: Tensor | None = None, rivals: Tensor | None = None
+    ) -> Float[Tensor, ""]:
+        prior = None if rivals is None else torch.where(gold, 1.0, rivals)
+        return self.criterion(self.unfold(x, mask, prior), gold if mask is None else gold & mask)
 
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
         return (gold & mask).any(dim=1).sum().to(torch.float32)
