@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import dgn
-from dgn.cli import data, evaluate, reproduce, select, train, tune
+from dgn.cli import data, evaluate, reproduce, select, teach, train, tune
 from dgn.cli.arguments import positive
 from dgn.errors import DGNError
 
@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_run_demo)
     select.add_parser(commands)
     data.add_parser(commands)
+    teach.add_parser(commands)
     train.add_parser(commands)
     tune.add_parser(commands)
     evaluate.add_parser(commands)
