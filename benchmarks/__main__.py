@@ -16,6 +16,8 @@ ALL = (
     "embedding",
     "vec_file",
     "fever_text",
+    "selecting",
+    "evidence",
     "training",
 )
 

@@ -17,7 +17,10 @@ os.environ["DGN_CACHE"] = tempfile.mkdtemp(prefix="dgn-tests-")
 atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
 
 # The rooms that hold arrays; files and records have no shapes to check.
-ROOMS = ("numerics", "objectives", "maximizers", "unfolding", "explanation", "data.batches", "text")
+ROOMS = (
+    *("numerics", "objectives", "maximizers", "unfolding", "explanation", "data.batches", "text"),
+    "encoders",
+)
 install_import_hook([f"dgn.{room}" for room in ROOMS], "checking.check")
 
 # The same examples every time: a test that fails now and then teaches nobody anything.

@@ -36,6 +36,7 @@ UNFOLDING = {
 TOP = MAXIMIZERS | {
     *("DGNError", "FacilityLocation", "FeatureCoverage", "InvalidInput", "Items", "MissingExtra"),
     *("Mixture", "ProbabilisticCoverage", "SearchTooLarge", "SetFunction", "State"),
+    *("Document", "Selector", "Sentence", "SentenceSelection"),
 }
 
 

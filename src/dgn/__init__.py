@@ -1,5 +1,6 @@
 """Learned subset selection: out of many items, pick the few that together say the most.
 
+selector     the front door: a claim and text in, the sentences that cover it out, with reasons
 objectives   what is a set worth?
 maximizers   which set is best?
 unfolding    how does the search learn? (needs torch: pip install 'dgn[train]')
@@ -26,12 +27,14 @@ from dgn.objectives import (
     SetFunction,
     State,
 )
+from dgn.selector import Document, Selector, Sentence, SentenceSelection
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
     "DGNError",
+    "Document",
     "FacilityLocation",
     "FeatureCoverage",
     "InvalidInput",
@@ -42,6 +45,9 @@ __all__ = [
     "SearchTooLarge",
     "Selection",
     "Selections",
+    "Selector",
+    "Sentence",
+    "SentenceSelection",
     "SetFunction",
     "State",
     "budgeted_greedy",

@@ -2,7 +2,14 @@
 
 from dgn.encoders.encoder import Encoded, Facet, TextEncoder
 from dgn.encoders.facet_encoder import FacetEncoder
-from dgn.encoders.facets import Facets, FacetSizes, FacetWeights, encode, start_weights
+from dgn.encoders.facets import (
+    Facets,
+    FacetSizes,
+    FacetWeights,
+    encode,
+    start_weights,
+    untrained_weights,
+)
 from dgn.encoders.matcher import Matcher, word_table
 from dgn.encoders.matches import ClaimMatches, Matches, WordTable, as_batch
 from dgn.encoders.pooled import PooledEncoder
@@ -25,5 +32,6 @@ __all__ = [
     "as_batch",
     "encode",
     "start_weights",
+    "untrained_weights",
     "word_table",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.encoders.encoder import Encoded, Facet, TextEncoder
-from dgn.encoders.facets import FacetSizes, FacetWeights, encode, start_weights
+from dgn.encoders.facets import FacetWeights, encode, untrained_weights
 from dgn.encoders.matcher import Matcher, word_table
 from dgn.encoders.matches import as_batch
 from dgn.encoders.query import Query
@@ -34,9 +34,7 @@ class FacetEncoder(TextEncoder):
         weights: FacetWeights | None = None,
     ) -> None:
         self.vectors, self.rarity = vectors, rarity
-        if weights is None:
-            weights = start_weights(FacetSizes(vectors.dimension, 0, 0, 0, 0), seed=0)
-        self.weights = weights
+        self.weights = weights or untrained_weights(vectors.dimension)
         self._reader = WordReader(vectors, rarity)
         self._matcher = Matcher(self._reader)
 

@@ -1,0 +1,10 @@
+"""A claim of two facts, and a page that says each of them once."""
+
+CLAIM = "Oriel Tamsett studied chemistry and made windows for the cathedral."
+PAGE = [
+    "Oriel Tamsett was a glassmaker from Lowmere.",
+    "She read the chemistry of metals at Aldrick College.",
+    "Tamsett's windows are known for a deep blue.",
+    "For four years she made the seven windows of the cathedral.",
+    "She never married.",
+]
