@@ -16,10 +16,10 @@ from pathlib import Path
 from benchmarks.measure import print_table
 from dgn.data.records import Candidate, Claim, Evidence, Example
 from dgn.data.sources import read_examples
-from dgn.evaluation.contest import recalls_at
 from dgn.evaluation.contenders import Bm25, Contender, CosineTopK, Questions, TfIdf
 from dgn.evaluation.contenders.facets import ClaimFacets
 from dgn.evaluation.contenders.peers import STRATEGIES, Diversified
+from dgn.evaluation.contest import recalls_at
 from dgn.features import ExampleSource
 from dgn.text import clean_brackets, split_words
 from dgn.text.tokens import title_words

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from claim_page import CLAIM, PAGE
 
+from claim_page import CLAIM, PAGE
 from dgn.cli.main import main
 
 
@@ -132,8 +132,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     row = json.dumps({"claim": CLAIM, "sentences": PAGE})
     path.write_text("\n".join([row] * 3000))
     command = f"{sys.executable} -m dgn select --claims {path} | head -n 1"
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     assert len(done.stdout.splitlines()) == 1
     assert "Traceback" not in done.stderr

@@ -27,7 +27,9 @@ from dgn.text.wordllama import WordLlamaVectors
 
 SIZES = FacetSizes(rank=4, compared=5, features=3, hidden=7)
 QUERIES = [
-    Query.of_page("The ship sank twice in 1901.", ["It sank in 1901.", "", "It sank twice."], "Ship"),
+    Query.of_page(
+        "The ship sank twice in 1901.", ["It sank in 1901.", "", "It sank twice."], "Ship"
+    ),
     Query.of_page("Bees see colour", ["They see blue."]),
     Query.of_page("Bees do not fly", ["Bees fly.", "Cows moo.", "Flying bees hum.", "Hm."], "Bees"),
 ]
@@ -89,9 +91,7 @@ def test_a_query_in_a_batch_gives_what_it_gives_alone(matcher: Matcher) -> None:
         alone = encode(learned(), own)
         items, own_tokens = len(query.sentences), own.claim.shape[1]
         kept = [*range(own_tokens), *range(tokens, tokens + SIZES.features)]
-        assert np.allclose(
-            together.features[row, :items][:, kept], alone.features[0], atol=1e-5
-        )
+        assert np.allclose(together.features[row, :items][:, kept], alone.features[0], atol=1e-5)
         assert np.allclose(together.weights[row][kept], alone.weights[0], atol=1e-6)
         assert not together.weights[row][own_tokens:tokens].any()
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dgn.data.plain import parse_plain
 from dgn.data.lines import Line
+from dgn.data.plain import parse_plain
 from dgn.data.records import Example
 from dgn.encoders import ClaimMatches, Matcher, Query, as_batch, word_table
 from dgn.encoders.match_table import MatchTable, PaddedClaims
@@ -131,7 +131,8 @@ def test_padding_is_zero_and_marked(table: MatchTable) -> None:
     assert labels.gold.sum() == 4
 
 
-def test_soft_labels_of_other_features_are_refused(table: MatchTable, tmp_path) -> None:
+@pytest.mark.usefixtures("table")
+def test_soft_labels_of_other_features_are_refused(tmp_path) -> None:
     np.save(tmp_path / "soft_labels.npy", np.zeros(3, np.float32))
     with pytest.raises(BrokenInput, match="dgn teach"):
         MatchTable.load(tmp_path)

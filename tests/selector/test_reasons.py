@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from claim_page import CLAIM, PAGE
 
 import dgn
+from claim_page import CLAIM, PAGE
 from dgn.encoders import FacetEncoder
 from dgn.errors import InvalidInput
 from dgn.text.rarity import default_rarity

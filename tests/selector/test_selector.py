@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from claim_page import CLAIM, PAGE
 
 import dgn
+from claim_page import CLAIM, PAGE
 from dgn.encoders import FacetEncoder, PooledEncoder, Query
 from dgn.errors import DGNError, InvalidInput
 from dgn.selector.coverage import covered_shares, smallest_cover
@@ -118,7 +118,7 @@ def test_any_encoder_objective_and_maximizer(selector: dgn.Selector) -> None:
     facility = dgn.Selector(selector.encoder, objective=dgn.FacilityLocation())
     picked = facility.select(CLAIM, PAGE, k=2)
     assert picked.explain().passed[0].like is None, "no features to compare with"
-    made = dgn.Selector(selector.encoder, objective=lambda encoded: dgn.FeatureCoverage())
+    made = dgn.Selector(selector.encoder, objective=lambda _: dgn.FeatureCoverage())
     assert len(made.select(CLAIM, PAGE, k=2)) == 2
     searched = dgn.Selector(selector.encoder, maximizer=dgn.exact)
     greedy = selector.select(CLAIM, PAGE, k=3)

@@ -46,11 +46,11 @@ class Matcher:
                 raise InvalidInput(
                     "claim", found=repr(query.claim), allowed="a text with a word in it"
                 )
-            behind = place + 1 + len(query.sentences)
+            behind = place + 1 + len(query.sentences) + len(different)
+            # Sentences and titles in one go: the arrays are small, and calls are what costs.
             found = _compared(words, claim, words.texts[place + 1 : behind])
-            place = behind + len(different)
-            given = _compared(words, claim, words.texts[behind:place])
-            matches.append(_put_together(query, different, claim, found, given))
+            matches.append(_put_together(query, different, claim, found))
+            place = behind
         return matches, words
 
 
@@ -77,24 +77,26 @@ def _put_together(
     titles: Sequence[str],
     claim: NDArray[np.int64],
     found: _Compared,
-    given: _Compared,
 ) -> ClaimMatches:
+    here = len(query.sentences)
     # A word that the title has counts as said, whatever its neighbours in the space.
-    said = np.maximum(given.exact, (given.cosine - _TITLE_FROM) / (1 - _TITLE_FROM)).clip(0, 1)
-    which = [titles.index(title) for title in query.titles]
+    near = (found.cosine[here:] - _TITLE_FROM) / (1 - _TITLE_FROM)
+    said = np.maximum(found.exact[here:], near).clip(0, 1)
+    number = {title: place for place, title in enumerate(titles)}
+    which = [number[title] for title in query.titles]
     pages, places = np.array(query.pages), np.array(query.places)
     follows = np.zeros(len(pages), dtype=np.bool_)
     follows[1:] = (pages[1:] == pages[:-1]) & (places[1:] == places[:-1] + 1)
     _, on_page, counts = np.unique(pages, return_inverse=True, return_counts=True)
     return ClaimMatches(
         claim=claim,
-        matched=found.matched,
-        cosine=found.cosine,
-        exact=found.exact,
-        pair=found.pair,
+        matched=found.matched[:here],
+        cosine=found.cosine[:here],
+        exact=found.exact[:here],
+        pair=found.pair[:here],
         title=said[which].astype(np.float32),
-        likeness=found.likeness,
-        length=found.lengths.astype(np.float32),
+        likeness=found.likeness[:here],
+        length=found.lengths[:here].astype(np.float32),
         place=places.astype(np.float32),
         page_size=counts[on_page].astype(np.float32),
         follows=follows,

@@ -22,9 +22,9 @@ _AT_ONCE = 64
 
 
 class Maximizer(Protocol):
-    """A search: `greedy`, `lazy_greedy`, `exact`, or one of the user's own."""
+    """A search in one set: `greedy`, `lazy_greedy`, `exact`, or one of the user's own."""
 
-    def __call__(self, objective: SetFunction, items: Items, k: int) -> Selections: ...
+    def __call__(self, objective: SetFunction, items: Items, k: int) -> Selections | Selection: ...
 
 
 class Selector:
@@ -144,19 +144,27 @@ class Selector:
         encoded = self._encoded([question.query() for question in questions])
         if any(question.scores is not None for question in questions):
             encoded = with_scores(encoded, [one.scores for one in questions], score_weight)
+        limit = k or DEFAULT_K
         if budget is not None:
             costs = self._costs(questions, encoded.items.size)
             selections = budgeted_greedy(encoded.objective, encoded.items, costs, budget)
         else:
-            limit = encoded.items.size if cover is not None and k is None else k or DEFAULT_K
-            selections = self._maximizer(encoded.objective, encoded.items, limit)
+            limit = encoded.items.size if cover is not None and k is None else limit
+            batched = self._maximizer is greedy
+            selections = greedy(encoded.objective, encoded.items, limit) if batched else None
         picked: list[SentenceSelection] = []
         for row, question in enumerate(questions):
-            own, selection = encoded.row(row), selections[row]
+            own = encoded.row(row)
+            selection = self._search(own, limit) if selections is None else selections[row]
             if cover is not None:
                 selection = self._cut(own, selection, cover)
             picked.append(SentenceSelection(**vars(selection), question=question, encoded=own))
         return picked
+
+    def _search(self, encoded: Encoded, k: int) -> Selection:
+        """Of one question: not every search knows batches."""
+        found = self._maximizer(encoded.objective, encoded.items, k)
+        return found if isinstance(found, Selection) else found[0]
 
     def _encoded(self, queries: Sequence[Query]) -> Encoded:
         encoded = self.encoder.encode(queries)
@@ -171,7 +179,7 @@ class Selector:
         enough = max(1, smallest_cover(encoded, selection.indices, cover))
         if enough >= len(selection):
             return selection
-        return self._maximizer(encoded.objective, encoded.items, enough)[0]
+        return self._search(encoded, enough)
 
     def _costs(self, questions: Sequence[Question], size: int) -> Array:
         import numpy as np

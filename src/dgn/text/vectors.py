@@ -77,8 +77,8 @@ class SubwordVectors(TokenVectors):
         """The tokens as the tokenizer writes them, in the order of the table's rows."""
 
     @abstractmethod
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """For every token of a text, where it stands there: text[start:end]."""
+    def located(self, text: str) -> list[tuple[int, int, int]]:
+        """For every token of a text, its row and where it stands: (row, start, end)."""
 
 
 def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> Vectors:

@@ -64,14 +64,15 @@ class WordReader:
 
     def words(self, text: str) -> list[tuple[str, list[int]]]:
         """The words of a text as they are written, each with the places of its tokens in `read`."""
-        (rows,) = self.vectors.token_rows([text])
-        offsets = self.vectors.offsets(text)
-        numbers = self._word_numbers(np.array(rows, np.int64), np.zeros(min(1, len(rows)), int))
+        located = self.vectors.located(text)
+        rows = np.array([row for row, _, _ in located], np.int64)
+        numbers = self._word_numbers(rows, np.zeros(min(1, len(rows)), np.int64)).tolist()
+        marks = self._vocabulary.punctuation[rows].tolist()
         spans: dict[int, tuple[int, int]] = {}
         tokens: dict[int, list[int]] = {}
         place = 0
-        for row, number, (start, end) in zip(rows, numbers.tolist(), offsets, strict=True):
-            if self._vocabulary.punctuation[row]:
+        for (_, start, end), number, mark in zip(located, numbers, marks, strict=True):
+            if mark:
                 continue
             spans[number] = (spans.get(number, (start, end))[0], end)
             tokens.setdefault(number, []).append(place)

@@ -48,9 +48,10 @@ class WordLlamaVectors(SubwordVectors):
     def pieces(self) -> list[str]:
         return [self._tokenizer.id_to_token(row) for row in range(len(self._table))]
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
+    def located(self, text: str) -> list[tuple[int, int, int]]:
         """Of a text without written-out brackets: `clean_brackets` moves what follows them."""
-        return list(self._tokenizer.encode(clean_brackets(text), add_special_tokens=False).offsets)
+        encoded = self._tokenizer.encode(clean_brackets(text), add_special_tokens=False)
+        return [(row, *span) for row, span in zip(encoded.ids, encoded.offsets, strict=True)]
 
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         cleaned = [clean_brackets(text) for text in texts]

@@ -144,9 +144,9 @@ def pair_batch(
 
 def load_minilm(dropout: float = 0.1) -> MiniLM:
     """The weights inside the package that `dgn[teach]` installs."""
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
-    found = load_file(_folder() / "model.safetensors")
+    found = load((_folder() / "model.safetensors").read_bytes())
     return MiniLM(
         {
             name: weight

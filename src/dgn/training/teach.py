@@ -123,7 +123,7 @@ def fine_tune(
             anneal_strategy="linear",
         )
         for _ in range(config.epochs):
-            order = random.permutation(len(pairs))
+            order: list[int] = random.permutation(len(pairs)).tolist()
             for start in range(0, len(order), config.batch_size):
                 batch = [pairs[number] for number in order[start : start + config.batch_size]]
                 optimizer.zero_grad()
@@ -156,14 +156,15 @@ def _loss(
     rival = [1.0 if one.complete else unlabelled for one in batch for _ in one.gold]
     weights = torch.where(gold, 1.0, torch.tensor(rival, device=device))
     single = binary_cross_entropy_with_logits(logits, gold.float(), weights, reduction="sum")
-    pages = logits.split([len(one.sentences) for one in batch])
-    of_page = gold.split([len(one.sentences) for one in batch])
-    listed = [
+    sizes = [len(one.sentences) for one in batch]
+    pages: tuple[Tensor, ...] = torch.split(logits, sizes)
+    of_page: tuple[Tensor, ...] = torch.split(gold, sizes)
+    listed: list[Tensor] = [
         torch.logsumexp(page, 0) - torch.logsumexp(torch.where(right, page, lowest_log(page)), 0)
         for page, right in zip(pages, of_page, strict=True)
-        if any(right.tolist())
+        if bool(right.any())
     ]
-    return (torch.stack(listed).sum() + _BINARY_SHARE * single) / len(batch)
+    return (sum(listed, start=logits.new_zeros(())) + _BINARY_SHARE * single) / len(batch)
 
 
 def _logits(network: CrossEncoder, batch: Sequence[_Pairs], device: torch.device) -> Tensor:
