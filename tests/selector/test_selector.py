@@ -172,7 +172,7 @@ def test_a_selection_is_json(selector: dgn.Selector) -> None:
 
 def test_encoders_take_queries(selector: dgn.Selector) -> None:
     encoded = selector.encoder.encode([Query.of_page(CLAIM, PAGE)])
-    assert "".join(facet.name for facet in encoded.facets[0]) == CLAIM.replace(" ", "")[:-1]
+    assert "".join(facet.name for facet in encoded.name_facets(0)) == CLAIM.replace(" ", "")[:-1]
 
 
 def test_selecting_needs_no_torch() -> None:

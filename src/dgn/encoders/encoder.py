@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dgn.arrays import Array, namespace
@@ -24,7 +24,8 @@ class Encoded:
     """What an encoder makes of a batch of queries.
 
     objective: what a set of sentences is worth. items: what each sentence offers.
-    facets: for each query, what its first features are about, in order; the rest have no name.
+    named: for each query, how many of its first features have a name.
+    name_facets: says what those of a query are about; asked only when someone wants to know.
     full: [batch, features] or None, what a sentence would offer that says all of a feature.
     given: [batch, items, features] or None, from 0 to 1, what a sentence's page says of a feature
     anyway, by its title.
@@ -32,7 +33,8 @@ class Encoded:
 
     objective: SetFunction
     items: Items
-    facets: tuple[tuple[Facet, ...], ...]
+    named: tuple[int, ...]
+    name_facets: Callable[[int], tuple[Facet, ...]] = lambda _: ()
     full: Array | None = None
     given: Array | None = None
 
@@ -40,11 +42,12 @@ class Encoded:
         """One query of the batch, without padding."""
         xp = namespace(self.items.features)
         size = int(xp.sum(xp.astype(self.items.mask[number], xp.int64)))
-        named = sum(len(facet.features) for facet in self.facets[number])
+        named = self.named[number]
         return Encoded(
             _of_row(self.objective, number),
             Items(self.items.features[number : number + 1, :size]),
-            (self.facets[number],),
+            (named,),
+            lambda _: self.name_facets(number),
             None if self.full is None else self.full[number : number + 1, :named],
             None if self.given is None else self.given[number : number + 1, :size, :named],
         )

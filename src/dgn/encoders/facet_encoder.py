@@ -45,7 +45,8 @@ class FacetEncoder(TextEncoder):
         return Encoded(
             FeatureCoverage(facets.weights),
             Items(facets.features, batch.mask),
-            tuple(self._facets(query.claim) for query in queries),
+            tuple(len(one.claim) for one in matches),
+            lambda number: self._facets(queries[number].claim),
             facets.full,
             batch.title,
         )

@@ -35,7 +35,7 @@ class PooledEncoder(TextEncoder):
             features[row, :count] = np.maximum(self._scale * product, 0)
             mask[row, :count] = True
             place += 1 + count
-        return Encoded(FeatureCoverage(), Items(features, mask), ((),) * len(queries))
+        return Encoded(FeatureCoverage(), Items(features, mask), (0,) * len(queries))
 
     def token_counts(self, texts: Sequence[str]) -> list[int]:
         return [len(split_words(text)) for text in texts]

@@ -18,10 +18,10 @@ def covered_facets(encoded: Encoded, picks: Sequence[int]) -> NDArray[np.float64
     A facet is covered whole by a sentence that says it in its own word, or by the title of a page
     from which a sentence was picked.
     """
-    objective, facets = encoded.objective, encoded.facets[0]
+    objective, facets = encoded.objective, encoded.name_facets(0)
     if not facets or not isinstance(objective, FeatureCoverage) or encoded.full is None:
         return np.zeros((len(picks) + 1, len(facets)))
-    named = sum(len(facet.features) for facet in facets)
+    named = encoded.named[0]
     levels = np.zeros((len(picks) + 1, named))
     offered = np.asarray(encoded.items.features, np.float64)[0, :, :named]
     levels[1:] = np.cumsum(offered[list(picks)], axis=0)
@@ -40,8 +40,7 @@ def covered_facets(encoded: Encoded, picks: Sequence[int]) -> NDArray[np.float64
 
 def facet_weights(encoded: Encoded) -> NDArray[np.float64]:
     """[facets], how much each matters; together 1."""
-    facets = encoded.facets[0]
-    weights = _feature_weights(encoded, sum(len(facet.features) for facet in facets))
+    facets, weights = encoded.name_facets(0), _feature_weights(encoded, encoded.named[0])
     own = np.array([weights[list(facet.features)].sum() for facet in facets])
     return own / own.sum() if len(own) else own
 

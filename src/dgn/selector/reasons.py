@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.encoders import Encoded
+from dgn.encoders import Encoded, Facet
 from dgn.errors import InvalidInput
 from dgn.explanation import Step, explain
 from dgn.maximizers import Certificate
@@ -125,7 +126,8 @@ def reasons_of(selection: SentenceSelection) -> Reasons:
     cover = covered_facets(encoded, selection.indices)
     weights = facet_weights(encoded)
     shares = cover @ weights
-    names = tuple(facet.name for facet in encoded.facets[0])
+    facets = encoded.name_facets(0)
+    names = tuple(facet.name for facet in facets)
     picks = tuple(
         PickReason(
             step.index,
@@ -133,7 +135,7 @@ def reasons_of(selection: SentenceSelection) -> Reasons:
             step.gain,
             step.runner_up,
             step.runner_up_gain,
-            _news(names, cover[number], cover[number + 1], _facet_gains(encoded, step)),
+            _news(names, cover[number], cover[number + 1], _facet_gains(facets, step)),
             float(shares[number + 1]),
         )
         for number, step in enumerate(steps)
@@ -149,10 +151,10 @@ def reasons_of(selection: SentenceSelection) -> Reasons:
     )
 
 
-def _facet_gains(encoded: Encoded, step: Step) -> NDArray[np.float64]:
+def _facet_gains(facets: Sequence[Facet], step: Step) -> NDArray[np.float64]:
     """[facets], what the pick added by each of them."""
     gained = np.array(step.contributions)
-    return np.array([gained[list(facet.features)].sum() for facet in encoded.facets[0]])
+    return np.array([gained[list(facet.features)].sum() for facet in facets])
 
 
 def _news(

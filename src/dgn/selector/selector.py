@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -172,7 +173,7 @@ class Selector:
             return encoded
         chosen = self._objective
         objective = chosen if isinstance(chosen, SetFunction) else chosen(encoded)
-        return Encoded(objective, encoded.items, encoded.facets, encoded.full, encoded.given)
+        return dataclasses.replace(encoded, objective=objective)
 
     def _cut(self, encoded: Encoded, selection: Selection, cover: float) -> Selection:
         """The first picks that are enough, with the certificate for that many."""
