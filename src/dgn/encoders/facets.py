@@ -162,7 +162,7 @@ def encode(
     above, below = _neighbours(own, matches.follows)
     share = _softplus(weights.neighbours)
     covered = (own + share[0] * above + share[1] * below) * mask[..., None]
-    full = words.scale * _relu(1 - words.threshold) + _softplus(weights.bonus)[0]
+    full = words.scale * _relu(words.itself - words.threshold) + _softplus(weights.bonus)[0]
     if not weights.output_weight.shape[0]:
         return Facets(covered, alpha, full)
     seen = _statistics(matches, words, alpha, covered, above, below)
@@ -182,7 +182,8 @@ def encode(
 @dataclass(frozen=True, eq=False)
 class _Words:
     """The claims' words, [batch, tokens] each; `ours` and `theirs` are [batch, (items,) tokens,
-    rank], the learned part of the words' and of their matches' vectors.
+    rank], the learned part of the words' and of their matches' vectors. itself: how similar a word
+    is to itself.
     """
 
     alpha: Array
@@ -191,6 +192,7 @@ class _Words:
     facts: Array
     ours: Array
     theirs: Array
+    itself: Array
 
 
 def _words(weights: FacetWeights, matches: Matches) -> _Words:
@@ -199,13 +201,16 @@ def _words(weights: FacetWeights, matches: Matches) -> _Words:
     ones = xp.ones_like(facts[:, :1])
     known = xp.concat([vectors, facts, ones], axis=-1)
     correction = _take(known @ weights.word_correction, matches.claim)
+    in_claims, in_sentences = vectors @ weights.claim_space, vectors @ weights.sentence_space
+    itself = 1 + xp.sum(in_claims * in_sentences, axis=-1, keepdims=True)
     return _Words(
         alpha=_softplus(_take(known @ weights.word_weight, matches.claim)[..., 0]),
         threshold=weights.threshold + 0.1 * correction[..., 0],
         scale=xp.exp(weights.log_scale + correction[..., 1]),
         facts=_take(facts, matches.claim),
-        ours=_take(vectors @ weights.claim_space, matches.claim),
-        theirs=_take(vectors @ weights.sentence_space, matches.matched),
+        ours=_take(in_claims, matches.claim),
+        theirs=_take(in_sentences, matches.matched),
+        itself=_take(itself, matches.claim)[..., 0],
     )
 
 

@@ -25,7 +25,8 @@ def covered_facets(encoded: Encoded, picks: Sequence[int]) -> NDArray[np.float64
     levels = np.zeros((len(picks) + 1, named))
     offered = np.asarray(encoded.items.features, np.float64)[0, :, :named]
     levels[1:] = np.cumsum(offered[list(picks)], axis=0)
-    full = np.asarray(encoded.full, np.float64)[0, :named]
+    # At least something: a word of which even its own match says nothing cannot be covered.
+    full = np.maximum(np.asarray(encoded.full, np.float64)[0, :named], 1e-3)
     shares = objective.concave.of(levels) / objective.concave.of(full)
     if encoded.given is not None and len(picks):
         given = np.asarray(encoded.given, np.float64)[0][list(picks)]

@@ -75,8 +75,8 @@ def _draw_gains(axes: Any, reasons: Reasons) -> None:
     axes.set_xticks(list(steps))
     axes.set_xlabel("step", fontsize=9)
     axes.set_ylabel("gain", fontsize=9)
-    axes.set_ylim(bottom=0)
-    axes.margins(x=0.08, y=0.18)
+    axes.margins(x=0.08)
+    axes.set_ylim(0, 1.2 * max([*gains, 1e-9]))
     axes.set_title(
         "What each sentence would add (grey: those not picked); %: of the claim covered so far",
         fontsize=9,

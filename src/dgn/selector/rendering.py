@@ -10,6 +10,8 @@ from dgn.selector.sources import Sentence
 
 _PASSED_SHOWN = 3
 _WORDS_SHOWN = 6
+_LEAST_WEIGHT = 0.6
+"""As a share of the mean weight of the claim's words."""
 
 Line = list[tuple[str, str]]
 """Pieces of text, each with its style in a terminal; '' for none."""
@@ -35,17 +37,18 @@ def _lines(reasons: Reasons) -> Iterator[Line]:
     yield [("claim  ", "dim"), (reasons.claim, "bold")]
     for number, pick in enumerate(reasons.picks, start=1):
         yield []
-        yield from _pick_lines(number, pick)
+        yield from _pick_lines(number, pick, _telling(reasons))
     yield []
     if reasons.picks and reasons.words:
         yield [
             (f"{reasons.picks[-1].covered:.0%} of the claim is covered", "green"),
             (f"; {reasons.certificate} of this size", "dim"),
         ]
+        telling = _telling(reasons)
         open_words = [
             word
             for word, covered in zip(reasons.words, reasons.cover[-1], strict=True)
-            if covered < 0.5
+            if covered < 0.5 and word in telling
         ]
         if open_words:
             yield [("not found: ", "dim"), (", ".join(open_words), "yellow")]
@@ -58,7 +61,13 @@ def _lines(reasons: Reasons) -> Iterator[Line]:
         yield _pass_line(one)
 
 
-def _pick_lines(number: int, pick: PickReason) -> Iterator[Line]:
+def _telling(reasons: Reasons) -> set[str]:
+    """The words that weigh something: of "the" and "was" nobody asks whether they were found."""
+    least = _LEAST_WEIGHT / max(len(reasons.words), 1)
+    return {w for w, weight in zip(reasons.words, reasons.weights, strict=True) if weight >= least}
+
+
+def _pick_lines(number: int, pick: PickReason, telling: set[str]) -> Iterator[Line]:
     yield [
         (f"{number}. ", "bold"),
         (pick.sentence.text, "bold"),
@@ -70,9 +79,10 @@ def _pick_lines(number: int, pick: PickReason) -> Iterator[Line]:
         else f"; next best [{pick.runner_up}] would add {pick.runner_up_gain:.2f}"
     )
     yield [(f"   adds {pick.gain:.2f}{ahead}; claim covered so far {pick.covered:.0%}", "dim")]
-    if pick.covers:
+    covers = [one for one in pick.covers if one.word in telling]
+    if covers:
         words: Line = [("   covers ", "dim")]
-        for place, one in enumerate(pick.covers[:_WORDS_SHOWN]):
+        for place, one in enumerate(covers[:_WORDS_SHOWN]):
             words.append((", " if place else "", "dim"))
             words.append((one.word, "green"))
             before = f"{one.before:.0%} → " if one.before >= 0.005 else ""
