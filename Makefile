@@ -13,7 +13,9 @@ setup: $(READY)  ## Build .venv, pinned, with torch's CPU build
 $(READY): pyproject.toml requirements/torch.txt requirements/dev.lock scripts/setup
 	PYTHON=$(PYTHON) scripts/setup
 
-demo: $(READY)  ## Train on a generated problem and print the paper's table
+demo: $(READY)  ## Explain the picks for a claim; then train and print the paper's table
+	$(BIN)/dgn select "The Corran Bridge was designed by Clara Voss and its first train crossed it \
+	in 1911." samples/pages/*.txt -k 3 --explain
 	$(BIN)/dgn demo
 
 test: lint types $(READY)  ## Lint, types and tests: all that CI runs

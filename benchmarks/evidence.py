@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.retrieve_pages import retrieve
+
 from benchmarks.measure import print_table
 from dgn.data.records import Candidate, Claim, Evidence, Example
 from dgn.data.sources import read_examples
@@ -21,8 +23,6 @@ from dgn.evaluation.contenders.facets import ClaimFacets
 from dgn.evaluation.contenders.peers import STRATEGIES, Diversified
 from dgn.evaluation.contest import recalls_at
 from dgn.features import ExampleSource
-from dgn.text import clean_brackets, split_words
-from dgn.text.tokens import title_words
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 KS = (1, 3, 5, 7)
@@ -58,7 +58,7 @@ def _compare(name: str, questions: Questions, *, titles: bool) -> None:
         embedded = with_minilm(questions.examples, questions.unanswerable)
         rows.append(("MiniLM, cosine", *_recalls(CosineTopK(), embedded)))
         rows += [(f"MiniLM, best of {kind.upper()}", *_best(kind, embedded)) for kind in STRATEGIES]
-    count = sum(any(one.gold) for one in questions.examples) + len(questions.unanswerable)
+    count = sum(any(one.gold) or bool(one.missing) for one in questions.examples)
     print_table(f"Recall of gold sentences, macro: {name}, {count:,} claims", _HEADER, rows)
 
 
@@ -78,34 +78,13 @@ def _best(strategy: str, questions: Questions) -> list[str]:
 
 def _retrieved() -> Questions:
     """Candidates are all sentences of the pages that BM25 puts first, whatever the gold."""
-    import bm25s
-
     fever = DATA / "fever-eraser"
-    pages = sorted(path.name for path in (fever / "docs").iterdir())
-    texts = [(fever / "docs" / page).read_text(encoding="utf-8") for page in pages]
-    index = bm25s.BM25()
-    index.index(
-        [_words(f"{title_words(page)} {text}") for page, text in zip(pages, texts, strict=True)],
-        show_progress=False,
-    )
-    claims = [json.loads(line) for line in (fever / "dev.jsonl").open(encoding="utf-8")]
-    found, _ = index.retrieve(
-        [_words(claim["query"]) for claim in claims], k=PAGES_FOUND, show_progress=False
-    )
     with tempfile.TemporaryDirectory() as folder:
         named = Path(folder, "retrieved.jsonl")
-        rows = (
-            {"id": claim["annotation_id"], "pages": [pages[page] for page in places]}
-            for claim, places in zip(claims, found.tolist(), strict=True)
-        )
-        named.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+        rows = retrieve(fever / "dev.jsonl", fever / "docs", PAGES_FOUND)
+        named.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         source = ExampleSource(fever / "dev.jsonl", fever / "docs", named)
-        examples = tuple(one for one in source.examples() if one.candidates)
-    return Questions(examples)
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in split_words(clean_brackets(text))]
+        return Questions(tuple(one for one in source.examples() if one.candidates))
 
 
 def _wice() -> Iterator[Example]:

@@ -10,10 +10,13 @@ from dgn.data.examples import make_examples
 from dgn.data.fever import read_fever_claims
 from dgn.data.lines import Problems
 from dgn.evaluation import run_contest
-from dgn.evaluation.contenders import Bm25, CosineTopK, UntrainedGreedy
+from dgn.evaluation.contenders import Bm25, CosineTopK, Questions, UntrainedGreedy
+from dgn.evaluation.contenders.facets import ClaimFacets
+from dgn.evaluation.contest import recalls_at
 from dgn.evaluation.questions import read_questions
 from dgn.features import ExampleSource, FeatureOptions
 from dgn.reproduction.plan import DGN
+from dgn.selector.pretrained import SHIPPED
 from dgn.text.vec_file import VecFile
 from dgn.training import RunConfig, train
 from dgn.training.contender import TrainedNetwork
@@ -102,3 +105,14 @@ def test_training_beats_untrained_greedy_on_real_claims(tmp_path: Path) -> None:
     assert greedy == pytest.approx([0.556, 0.787, 0.888, 0.931], abs=0.001)
     assert bm25 == pytest.approx([0.682, 0.869, 0.935, 0.962], abs=0.001)
     assert all(ours > theirs for ours, theirs in zip(dgn, greedy, strict=True))
+
+
+def test_the_shipped_selector_has_the_scores_of_its_card() -> None:
+    card = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    (row,) = (line for line in card.splitlines() if line.endswith("|") and "this model" in line)
+    said = [float(cell) for cell in row.split("|")[2:6]]
+    source = ExampleSource(DATA / "fever-eraser" / "dev.jsonl", DATA / "fever-eraser" / "docs")
+    questions = Questions(tuple(source.examples()))
+    picks = ClaimFacets.pretrained().pick(questions, 7)
+    found = [recalls_at(k, questions, picks).mean() for k in (1, 3, 5, 7)]
+    assert found == pytest.approx(said, abs=0.0006)

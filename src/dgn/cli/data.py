@@ -56,6 +56,9 @@ def add_parser(commands: Any) -> None:
         help="pooled: one vector a text, as in the paper; facets: the claim's words, matched",
     )
     features.add_argument(
+        "--no-titles", action="store_true", help="facets that are not told the pages' titles"
+    )
+    features.add_argument(
         "--out", type=Path, required=True, metavar="FOLDER", help="where the features go"
     )
     features.add_argument(
@@ -109,7 +112,9 @@ def _features(options: argparse.Namespace) -> int:
     with progress_bar("embedding") as update:
         report = source.build_features(
             options.out,
-            FeatureOptions(options.vectors, options.unit, options.encoder),
+            FeatureOptions(
+                options.vectors, options.unit, options.encoder, titles=not options.no_titles
+            ),
             problems,
             workers=options.workers,
             on_progress=lambda claims, sentences: update(

@@ -4,7 +4,7 @@
     α_t     = softplus(…)                                    how much word t needs to be covered
 
 Under FeatureCoverage this is coverage of the claim, word by word: a second sentence is worth what
-the first did not say. What the title of its own page says, a sentence gets no credit for. Beside
+the first did not say. What the title of its own page says, every sentence says for nothing. Beside
 the words stand a few more non-negative features, of a small network that sees how a sentence
 compares with the others.
 
@@ -54,8 +54,8 @@ class FacetWeights:
 
     word_*: [dimension + facts, ·], what a word is worth before it is matched, and how its θ and
     scale differ. bonus: of a match in spelling, of a pair with the word before, with the word
-    behind. title: how much less a word counts that the title says. neighbours: what share of the
-    sentences above and below is added. claim_space, sentence_space: [dimension, rank].
+    behind. title: how much of a word is given where the title says it. neighbours: what share of
+    the sentences above and below is added. claim_space, sentence_space: [dimension, rank].
     """
 
     word_weight: Array
@@ -162,9 +162,8 @@ def encode(
     above, below = _neighbours(own, matches.follows)
     share = _softplus(weights.neighbours)
     covered = (own + share[0] * above + share[1] * below) * mask[..., None]
-    full = words.scale * _relu(words.itself - words.threshold) + _softplus(weights.bonus)[0]
     if not weights.output_weight.shape[0]:
-        return Facets(covered, alpha, full)
+        return Facets(covered, alpha, words.full)
     seen = _statistics(matches, words, alpha, covered, above, below)
     if weights.compare_bias.shape[0]:
         seen = xp.concat([seen, drop(_compared(weights, matches, words, alpha))], axis=-1)
@@ -175,15 +174,15 @@ def encode(
     return Facets(
         xp.concat([covered, more], axis=-1),
         xp.concat([alpha, beside], axis=-1),
-        full,
+        words.full,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Words:
     """The claims' words, [batch, tokens] each; `ours` and `theirs` are [batch, (items,) tokens,
-    rank], the learned part of the words' and of their matches' vectors. itself: how similar a word
-    is to itself.
+    rank], the learned part of the words' and of their matches' vectors. full: what a sentence with
+    the very word would offer.
     """
 
     alpha: Array
@@ -192,7 +191,7 @@ class _Words:
     facts: Array
     ours: Array
     theirs: Array
-    itself: Array
+    full: Array
 
 
 def _words(weights: FacetWeights, matches: Matches) -> _Words:
@@ -203,14 +202,17 @@ def _words(weights: FacetWeights, matches: Matches) -> _Words:
     correction = _take(known @ weights.word_correction, matches.claim)
     in_claims, in_sentences = vectors @ weights.claim_space, vectors @ weights.sentence_space
     itself = 1 + xp.sum(in_claims * in_sentences, axis=-1, keepdims=True)
+    threshold = weights.threshold + 0.1 * correction[..., 0]
+    scale = xp.exp(weights.log_scale + correction[..., 1])
+    full = scale * _relu(_take(itself, matches.claim)[..., 0] - threshold)
     return _Words(
         alpha=_softplus(_take(known @ weights.word_weight, matches.claim)[..., 0]),
-        threshold=weights.threshold + 0.1 * correction[..., 0],
-        scale=xp.exp(weights.log_scale + correction[..., 1]),
+        threshold=threshold,
+        scale=scale,
         facts=_take(facts, matches.claim),
         ours=_take(in_claims, matches.claim),
         theirs=_take(in_sentences, matches.matched),
-        itself=_take(itself, matches.claim)[..., 0],
+        full=full + _softplus(weights.bonus)[0],
     )
 
 
@@ -228,7 +230,10 @@ def _coverage(weights: FacetWeights, matches: Matches, words: _Words) -> Array:
         + bonus[1] * matches.pair
         + bonus[2] * behind
     )
-    return covered * xp.exp(-_softplus(weights.title) * matches.title)
+    # What the title of its page says, a sentence says too, for nothing: all sentences of a page
+    # alike, so that it tells pages apart, and not the sentences of one.
+    kept = xp.exp(-_softplus(weights.title) * matches.title)
+    return covered * kept + words.full[:, None] * (1 - kept)
 
 
 def _compared(weights: FacetWeights, matches: Matches, words: _Words, alpha: Array) -> Array:

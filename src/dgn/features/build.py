@@ -70,6 +70,7 @@ def build_features(
         "vectors": vectors.fingerprint,
         "unit": options.unit,
         **({"encoder": "facets", "rarity": fingerprint_of(COUNTED)} if facets else {}),
+        **({} if options.titles else {"titles": False}),
         "skip_bad": problems.skip,
         **inputs,
     }
@@ -107,7 +108,8 @@ def _writer(
 ) -> FeatureWriter | MatchWriter:
     if options.encoder == "facets":
         assert isinstance(vectors, SubwordVectors)  # noqa: S101  (FeatureOptions saw to it)
-        return MatchWriter(folder, Matcher(WordReader(vectors, default_rarity())))
+        matcher = Matcher(WordReader(vectors, default_rarity()))
+        return MatchWriter(folder, matcher, titles=options.titles)
     return FeatureWriter(folder, vectors.dimension, EmbeddingPool(options, vectors, workers))
 
 

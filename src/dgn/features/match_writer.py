@@ -21,8 +21,8 @@ _STORED: dict[str, Any] = {"matched": np.int32, "cosine": np.float16, "title": n
 class MatchWriter:
     """Collects examples, matches them, and writes a MatchTable's arrays in the end."""
 
-    def __init__(self, folder: Path, matcher: Matcher) -> None:
-        self._folder, self._matcher = folder, matcher
+    def __init__(self, folder: Path, matcher: Matcher, *, titles: bool = True) -> None:
+        self._folder, self._matcher, self._titles = folder, matcher, titles
         self._waiting: list[Example] = []
         self._words: dict[bytes, int] = {}
         self._vectors: list[NDArray[np.float16]] = []
@@ -65,7 +65,8 @@ class MatchWriter:
     def _match(self) -> None:
         if not self._waiting:
             return
-        matches, words = self._matcher.match([query_of(example) for example in self._waiting])
+        queries = [query_of(example, titles=self._titles) for example in self._waiting]
+        matches, words = self._matcher.match(queries)
         place = self._places_of(words)
         for one, example in zip(matches, self._waiting, strict=True):
             stored = {name: getattr(one, name) for name in BY_PAIR + BY_ITEM}

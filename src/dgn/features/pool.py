@@ -22,16 +22,23 @@ class FeatureOptions:
     """vectors: what `open_vectors` takes. unit: scale every pooled vector to length 1.
 
     encoder: "pooled" for the paper's one vector a text, "facets" for the claim's words matched
-    with each sentence's.
+    with each sentence's. titles: whether facets are told the pages' titles.
     """
 
     vectors: str = "wordllama"
     unit: bool = False
     encoder: str = "pooled"
+    titles: bool = True
 
     def __post_init__(self) -> None:
         if self.encoder not in ENCODERS:
             raise InvalidInput("encoder", found=repr(self.encoder), allowed=", ".join(ENCODERS))
+        if not self.titles and self.encoder != "facets":
+            raise InvalidInput(
+                "titles",
+                found="False for pooled vectors",
+                allowed="encoder facets",
+            )
         if self.encoder == "facets" and (self.vectors != "wordllama" or self.unit):
             raise InvalidInput(
                 "encoder", found="facets with other vectors", allowed="wordllama's, as they are"

@@ -1,4 +1,4 @@
-"""What do the words mean? Tokens, sentences, word vectors, IDF. Needs `dgn[text]`."""
+"""What do the words mean? Tokens, sentences, word vectors, IDF."""
 
 from dgn.text.idf import Idf
 from dgn.text.sentences import SentenceSpan, split_sentences

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
-from dgn.encoders import FacetEncoder, Query, TextEncoder
+from dgn.encoders import FacetEncoder, TextEncoder
 from dgn.evaluation.contenders.base import Contender, Picks, Questions
 from dgn.features.queries import query_of
 from dgn.maximizers import greedy
@@ -45,7 +44,7 @@ class ClaimFacets(Contender):
 
     def pick(self, questions: Questions, k: int) -> Picks:
         picks = np.full((len(questions.examples), k), -1, dtype=np.int64)
-        queries = [self._query(query_of(example)) for example in questions.examples]
+        queries = [query_of(example, titles=self._titles) for example in questions.examples]
         by_length = sorted(range(len(queries)), key=lambda row: len(queries[row].sentences))
         for start in range(0, len(queries), _CLAIMS_AT_ONCE):
             rows = by_length[start : start + _CLAIMS_AT_ONCE]
@@ -53,8 +52,3 @@ class ClaimFacets(Contender):
             chosen = greedy(encoded.objective, encoded.items, k).indices
             picks[rows, : chosen.shape[1]] = chosen
         return picks
-
-    def _query(self, query: Query) -> Query:
-        return (
-            query if self._titles else dataclasses.replace(query, titles=[""] * len(query.titles))
-        )
