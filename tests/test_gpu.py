@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from dgn.data.batches import ClaimBatches, Position
+from dgn.encoders import FacetSizes, Matches, WordTable
 from dgn.maximizers import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.objectives import Items
 from dgn.training import (
@@ -16,6 +17,7 @@ from dgn.training import (
     find_device,
     placed_on,
 )
+from dgn.training.facet_network import FacetNetwork
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
     FeedForwardEncoder,
@@ -133,3 +135,42 @@ def test_no_step_waits_for_the_gpu(model: str) -> None:
             trainer._step(rows)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+def facet_batch() -> Matches:
+    """Matches of chance: there is no tokenizer on every machine that has a GPU."""
+    random = np.random.default_rng(0)
+    pair, item = (3, 6, 5), (3, 6)
+
+    def numbers(*shape: int) -> np.ndarray:
+        return random.random(shape, dtype=np.float32)
+
+    arrays = {name: numbers(*pair) for name in ("cosine", "exact", "pair", "title")}
+    arrays |= {name: numbers(*item) for name in ("likeness", "page_size", "follows")}
+    return Matches(
+        WordTable(numbers(20, 8), numbers(20, 4)),
+        claim=random.integers(0, 20, (3, 5)),
+        real=np.arange(5) < np.array([5, 2, 4])[:, None],
+        mask=np.arange(6) < np.array([6, 3, 1])[:, None],
+        matched=random.integers(0, 20, pair),
+        length=numbers(*item) + 1,
+        place=np.tile(np.arange(6, dtype=np.float32), (3, 1)),
+        **arrays,
+    )
+
+
+def test_facets_pick_and_learn_as_on_the_cpu() -> None:
+    gold = torch.from_numpy(np.arange(6) < np.array([2, 1, 1])[:, None])
+    found = []
+    for device in ("cpu", "cuda"):
+        network = FacetNetwork(FacetSizes(8, 2, 3, 4, 5), UnfoldedGreedy(3, 1.0)).to(device)
+        batch = facet_batch().placed(placed_on(device))
+        loss = network.loss(batch, gold.to(device), batch.mask)
+        loss.backward()
+        gradients = [p.grad.cpu() for p in network.parameters() if p.grad is not None]
+        found.append((loss.item(), gradients, network.select(batch, k=4).indices.cpu()))
+    (cpu_loss, cpu_gradients, cpu_picks), (gpu_loss, gpu_gradients, gpu_picks) = found
+    assert gpu_loss == pytest.approx(cpu_loss, rel=1e-4)
+    assert torch.equal(cpu_picks, gpu_picks)
+    for ours, theirs in zip(cpu_gradients, gpu_gradients, strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-4)
