@@ -80,7 +80,19 @@ def test_many_claims_in_and_out(rows: Path, tmp_path: Path, capsys) -> None:
     assert out.read_text() == printed
 
 
-BROKEN = ['{"claim": "x"', "[]", '{"claim": "x"}', '{"claim": "x", "sentences": [1]}', "\xff"]
+BROKEN = [
+    '{"claim": "x"',
+    "[]",
+    '{"claim": "x"}',
+    '{"claim": "x", "sentences": [1]}',
+    "\xff",
+    '{"claim": "?!", "sentences": ["a b"]}',
+    '{"claim": 5, "sentences": ["a b"]}',
+    '{"claim": "x", "documents": [{"text": "Hi.", "title": 3}]}',
+    '{"claim": "x", "sentences": ["a"], "scores": ["a"]}',
+    '{"claim": "x", "sentences": ["a"], "id": NaN}',
+    '{"claim": "half \\ud800", "sentences": ["a"]}',
+]
 
 
 @pytest.mark.parametrize("line", BROKEN)
@@ -125,6 +137,36 @@ def test_mistakes_get_one_line(
     error = capsys.readouterr().err
     assert says in error
     assert len(error.splitlines()) == 1
+
+
+def test_pages_may_come_behind_the_options(page: Path, capsys) -> None:
+    assert main(["select", CLAIM, "-k", "1", str(page)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_rows_before_a_broken_one_are_answered(rows: Path, capsys) -> None:
+    rows.write_text(rows.read_text() + "{\n")
+    assert main(["select", "--claims", str(rows)]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_files_name_is_its_title(tmp_path: Path, capsys) -> None:
+    for name in ("Dr. No.html.txt", "U.S._Steel.md"):
+        (tmp_path / name).write_text("It was made. It was sold.")
+        assert main(["select", "It was sold", str(tmp_path / name), "--json"]) == 0
+        title = json.loads(capsys.readouterr().out)["picks"][0]["title"]
+        assert title == name.split(".html")[0].removesuffix(".md").replace("_", " ")
+
+
+def test_titles_can_be_left_out_of_rows(rows: Path, capsys) -> None:
+    assert main(["select", "--claims", str(rows), "--no-titles"]) == 0
+    assert "title" not in json.loads(capsys.readouterr().out.splitlines()[0])["picks"][0]
+
+
+def test_dollars_are_no_mathematics(tmp_path: Path) -> None:
+    page = tmp_path / "money.txt"
+    page.write_text("It cost $5_{ and earned $7. No.")
+    assert main(["select", "It cost $5_{ $", str(page), "--plot", str(tmp_path / "a.png")]) == 0
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:

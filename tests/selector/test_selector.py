@@ -10,8 +10,9 @@ import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE
-from dgn.encoders import FacetEncoder, PooledEncoder, Query
+from dgn.encoders import Encoded, FacetEncoder, PooledEncoder, Query
 from dgn.errors import DGNError, InvalidInput
+from dgn.objectives import Sqrt
 from dgn.selector.coverage import covered_shares, smallest_cover
 from dgn.text import open_vectors
 from dgn.text.rarity import default_rarity
@@ -78,7 +79,7 @@ def test_cover_gives_the_smallest_prefix_that_is_enough(selector: dgn.Selector) 
         assert picked.indices == whole.indices[:count]
         assert shares[count] >= share * shares[-1] - 1e-9
         assert count == 1 or shares[count - 1] < share * shares[-1]
-        assert smallest_cover(whole.encoded, whole.indices, share) == count
+        assert smallest_cover(whole.encoded, whole, share) == count
     assert len(selector.select(CLAIM, PAGE, cover=1.0, k=1)) == 1
 
 
@@ -138,6 +139,19 @@ def test_any_encoder_objective_and_maximizer(selector: dgn.Selector) -> None:
         ({"claim": CLAIM, "documents": [""]}, "documents"),
         ({"claim": CLAIM, "documents": "text"}, "documents"),
         ({"claim": CLAIM, "documents": [{"body": "x"}]}, "documents"),
+        ({"claim": CLAIM, "documents": [{"text": "Hi.", "title": None}]}, "documents"),
+        ({"claim": CLAIM, "documents": [{"sentences": "abc"}]}, "documents"),
+        ({"claim": CLAIM, "documents": [5]}, "documents"),
+        ({"claim": CLAIM, "documents": 5}, "documents"),
+        ({"claim": 5, "sentences": PAGE}, "claim"),
+        ({"claim": "A \ud800 claim", "sentences": PAGE}, "claim"),
+        ({"claim": CLAIM, "sentences": ["half \udc00"]}, "sentences"),
+        ({"claim": CLAIM, "sentences": {"a": 1}}, "sentences"),
+        ({"claim": CLAIM, "sentences": PAGE, "title": 3}, "title"),
+        ({"claim": CLAIM, "sentences": PAGE, "scores": "12345"}, "scores"),
+        ({"claim": CLAIM, "sentences": PAGE, "scores": [1e308, -1e308, 0, 0, 0]}, "scores"),
+        ({"claim": CLAIM, "sentences": PAGE, "scores": [10**400] * 5}, "scores"),
+        ({"claim": CLAIM, "sentences": PAGE, "budget": 10**400}, "budget"),
         ({"claim": CLAIM, "documents": [MORE], "title": "T"}, "title"),
         ({"claim": CLAIM, "sentences": PAGE, "title": ["T"]}, "title"),
         ({"claim": CLAIM, "sentences": PAGE, "scores": [1.0]}, "scores"),
@@ -154,6 +168,40 @@ def test_mistakes_are_named(selector: dgn.Selector, arguments: dict, names: str)
     with pytest.raises(InvalidInput) as raised:
         selector.select(**arguments)
     assert raised.value.argument == names
+
+
+def test_cover_needs_no_names(selector: dgn.Selector) -> None:
+    pooled = dgn.Selector(PooledEncoder(open_vectors("wordllama")))
+    assert 1 < len(pooled.select(CLAIM, PAGE, cover=0.99)) <= 5
+    facility = dgn.Selector(selector.encoder, objective=dgn.FacilityLocation())
+    assert len(facility.select(CLAIM, PAGE, cover=1.0)) > 1
+    assert "not found" not in str(facility.select(CLAIM, PAGE, k=2).explain())
+
+
+def test_the_best_score_is_worth_what_was_said(selector: dgn.Selector) -> None:
+    def roots(encoded: Encoded) -> dgn.FeatureCoverage:
+        assert isinstance(encoded.objective, dgn.FeatureCoverage)
+        return dgn.FeatureCoverage(encoded.objective.weights, Sqrt())
+
+    for one in (selector, dgn.Selector(selector.encoder, objective=roots)):
+        plain = one.select(CLAIM, PAGE, k=1).gains[0]
+        low = one.select(CLAIM, [*PAGE[:4], "!"], k=1, scores=[0, 0, 0, 0, 1], score_weight=2)
+        assert low.indices == (4,)
+        assert low.gains[0] == pytest.approx(2 * plain, rel=0.3)
+    words = selector.select("bridge", ["...", "!!!", "???"], scores=[0, 1, 2], k=1)
+    assert words.indices == (2,)
+
+
+def test_a_long_page_among_short_ones_is_taken_by_itself(selector: dgn.Selector) -> None:
+    queries = [{"claim": "Cows", "sentences": ["A cow."] * n} for n in (1, 2, 5000, 1, 3)]
+    picked = list(selector.select_many(queries, k=2))
+    assert [len(one.candidates) for one in picked] == [1, 2, 5000, 1, 3]
+    assert [len(one) for one in picked] == [1, 2, 2, 1, 2]
+
+
+def test_line_breaks_and_capitals_hide_no_word(selector: dgn.Selector) -> None:
+    picked = selector.select("The bridge opened in 1890", ["The bridge\nOpened\nin 1890.", "No."])
+    assert picked.explain().picks[0].covered > 0.95
 
 
 def test_sentences_without_words_are_no_harm(selector: dgn.Selector) -> None:

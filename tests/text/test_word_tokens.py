@@ -58,3 +58,21 @@ def test_rarity_is_an_idf_of_tokens() -> None:
     assert counted[cat] == pytest.approx(np.log(4 / 2) + 1)
     shipped = default_rarity()
     assert shipped[the] < shipped[cat]
+
+
+def test_a_word_is_the_same_wherever_the_tokenizer_cuts_it(reader: WordReader) -> None:
+    words = ["opened", "writer", "actress", "bridges", "owner", "designed", "crossed", "chemistry"]
+    for word in words:
+        read = reader.read([f"it {word}", word.capitalize(), word.upper()])
+        spelled = {int(read.spelling[text[-1]]) for text in read.texts}
+        assert len(spelled) == 1, word
+    others = reader.read(["opened owned", "reopened", "openeds", "o pened"])
+    assert len({int(spelling) for spelling in others.spelling}) == 6
+
+
+def test_line_breaks_part_words_and_strange_signs_are_no_numbers(reader: WordReader) -> None:
+    text = "The bridge\nopened\tin 1890 \U0001f309."
+    assert [word for word, _ in reader.words(text)][:5] == ["The", "bridge", "opened", "in", "1890"]
+    read = reader.read(["\U0001f309 \u1200", "<s>"])
+    assert not read.facts[:, 1].any()
+    assert not len(read.texts[1])

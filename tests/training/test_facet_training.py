@@ -91,7 +91,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_weights(
         if steps == 7:
             raise Enough
 
-    soft = {"distill": 0.5, "dropout": 0.2, "checkpoint_seconds": 0.0}
+    soft = {"dropout": 0.2, "checkpoint_seconds": 0.0}
     whole = train(config(features, **soft), tmp_path / "whole")
     with pytest.raises(Enough):
         train(config(features, **soft), tmp_path / "cut", on_step=stop)
@@ -150,6 +150,12 @@ def test_soft_labels_pull_the_first_layer_to_the_teacher(features: tuple[str, st
     entropy = -(own.exp() * torch.where(batch.mask, own, 0.0)).sum(dim=1).mean()
     assert agreeing.item() == pytest.approx(entropy.item(), rel=1e-4)
     assert flat > agreeing
+    # A teacher that thinks as the network does leaves it alone, also where rivals count less.
+    rivals = torch.full(batch.mask.shape, 0.1)
+    thoughts = network.unfold(batch.x).log_probs[:, 0].detach()
+    loss = network.distilled_loss(batch.x, batch.gold, batch.mask, rivals, thoughts, 1.0, 1.0)
+    gradients = torch.autograd.grad(loss, list(network.parameters()), allow_unused=True)
+    assert max(g.abs().max().item() for g in gradients if g is not None) < 1e-4
 
 
 def test_the_network_starts_where_its_seed_says(features: tuple[str, str]) -> None:
@@ -167,6 +173,7 @@ def test_the_network_starts_where_its_seed_says(features: tuple[str, str]) -> No
         ({"encoder": "pooled"}, "facets"),
         ({"model": "encoder"}, "dgn"),
         ({"distill": 1.5}, "0 to 1"),
+        ({"distill": 0.5}, "dgn teach first"),
         ({"unlabelled": 0.0}, "above 0"),
         ({"rank": -1}, "0 or more"),
     ],

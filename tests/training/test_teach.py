@@ -13,7 +13,7 @@ from dgn.errors import InvalidInput, MissingExtra
 from dgn.features import ExampleSource
 from dgn.training import minilm
 from dgn.training.minilm import END, START, CrossEncoder, MiniLM, pair_batch
-from dgn.training.teach import Lesson, TeachConfig, teach
+from dgn.training.teach import Lesson, TeachConfig, _Pairs, _parts_of, teach
 
 WIDTH, WORDS = 24, 400
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
@@ -94,15 +94,18 @@ def test_soft_labels_lie_beside_the_features(features: tuple[Path, Path]) -> Non
     assert len(set(first.tolist())) > 20
     teach([lesson], small_minilm, Letters(), config, cpu)  # type: ignore[arg-type]
     assert np.array_equal(MatchTable.load(folder).soft, first), "the seed decides everything"
+    again = ["data", "features", str(claims), "--encoder", "facets", "--out", str(folder)]
+    assert main(again) == 0
+    assert np.array_equal(MatchTable.load(folder).soft, first), "asking again keeps the labels"
 
 
 def test_the_features_must_be_those_of_the_claims(
     features: tuple[Path, Path], tmp_path: Path
 ) -> None:
     claims, folder = features
-    fewer = tmp_path / "fewer.jsonl"
-    fewer.write_text(claims.read_text().splitlines()[0])
-    lesson = Lesson(ExampleSource(fewer), folder)
+    turned = tmp_path / "turned.jsonl"
+    turned.write_text("\n".join(claims.read_text().splitlines()[::-1]))
+    lesson = Lesson(ExampleSource(turned), folder)
     with pytest.raises(InvalidInput, match="other claims"):
         teach(
             [lesson],
@@ -111,6 +114,18 @@ def test_the_features_must_be_those_of_the_claims(
             TeachConfig(folds=2),
             torch.device("cpu"),
         )
+
+
+def test_claims_that_share_a_page_are_in_one_part() -> None:
+    def one(*pages: str) -> _Pairs:
+        return _Pairs([1], [([1], [2])], [True], True, frozenset(pages))
+
+    pairs = [one("a"), one("b", "a"), one("c", "b"), *(one(f"p{n}") for n in range(20))]
+    parts = _parts_of(pairs, 4)
+    assert len(set(parts[:3])) == 1
+    assert len(set(parts)) == 4
+    with pytest.raises(InvalidInput, match="share pages"):
+        _parts_of(pairs[:3], 4)
 
 
 def test_what_is_missing_is_said(monkeypatch, capsys) -> None:

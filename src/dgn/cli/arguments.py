@@ -16,7 +16,7 @@ def positive(text: str) -> int:
 def new_file(text: str) -> Path:
     """A file to write: whether its folder is there is known before the work is done."""
     path = Path(text)
-    if not path.parent.is_dir():
+    if not path.name or path.is_dir() or not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a file in a folder that exists")
     return path
 

@@ -20,12 +20,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "more" in options:
         # The command has a parser of its own, which it can build only once torch is there.
         options.more = more
+    elif more and "more_pages" in options and not any(m[:1] == "-" != m for m in more):
+        # argparse gives up on names that come behind an option: select CLAIM -k 3 PAGE
+        options.pages += more
     elif more:
         parser.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         return options.run(options)
     except DGNError as error:
         print(f"dgn: {error}", file=sys.stderr)
+        return 1
+    except UnicodeEncodeError as error:
+        print(
+            f"dgn: the output takes no {error.object[error.start]!r}; set PYTHONIOENCODING=utf-8",
+            file=sys.stderr,
+        )
         return 1
     except BrokenPipeError:
         # Whoever reads our output (`head`) has seen enough; Python must not complain at exit.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
+import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from dgn.selector.sources import Question
 
 _AT_ONCE = 64
+_TEXT_SUFFIXES = {".txt", ".text", ".md", ".html", ".htm"}
 _LARGEST_PAGE = 64 * 2**20
 _ROW = "an object with claim, and sentences or documents; optional title, scores, id"
 
@@ -65,7 +68,7 @@ def add_parser(commands: Any) -> None:
     select.add_argument(
         "--skip-bad", action="store_true", help="go on after broken rows of --claims, list them"
     )
-    select.set_defaults(run=_run)
+    select.set_defaults(run=_run, more_pages=True)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -103,6 +106,10 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInput("out", found="one claim", allowed="--out with --claims")
     if options.budget and options.cover is not None:
         raise InvalidInput("cover", found="--budget beside it", allowed="one of the two")
+    if options.skip_bad and not options.claims:
+        raise InvalidInput("skip-bad", found="one claim", allowed="--skip-bad with --claims")
+    if "-" in [*options.pages, options.claims] and sys.stdin is None:
+        raise InvalidInput("-", found="no standard input", allowed="a file, or an open input")
     if options.pages.count("-") > 1:
         raise InvalidInput("pages", found="- twice", allowed="standard input once")
 
@@ -119,9 +126,18 @@ def _documents(options: argparse.Namespace) -> list[Document]:
         text = _text_of(name)
         if not text.strip():
             raise BrokenInput(name, None, found="an empty page", allowed="some text")
-        title = "" if options.no_titles or name == "-" else Path(name).name.partition(".")[0]
-        documents.append(Document(text, title.replace("_", " ")))
+        documents.append(Document(text, "" if options.no_titles else _title_of(name)))
     return documents
+
+
+def _title_of(name: str) -> str:
+    """A file's name, without what says that it is text."""
+    if name == "-":
+        return ""
+    path = Path(name)
+    while path.suffix.lower() in _TEXT_SUFFIXES:
+        path = path.with_suffix("")
+    return path.name.replace("_", " ")
 
 
 def _text_of(name: str) -> str:
@@ -152,12 +168,14 @@ def _select_rows(selector: Selector, options: argparse.Namespace) -> int:
     problems = Problems(skip=options.skip_bad)
     with _output(options.out) as stream:
         waiting: list[tuple[Any, Question]] = []
-        for row in _questions(options.claims, problems):
-            waiting.append(row)
-            if len(waiting) == _AT_ONCE:
-                _answer(selector, waiting, stream, options)
-                waiting = []
-        _answer(selector, waiting, stream, options)
+        try:
+            for row in _questions(options, problems):
+                waiting.append(row)
+                if len(waiting) == _AT_ONCE:
+                    _answer(selector, waiting, stream, options)
+                    waiting = []
+        finally:  # what was read before a broken row is answered all the same
+            _answer(selector, waiting, stream, options)
     if problems.count:
         for problem in problems.kept[:20]:
             print(f"dgn: skipped: {problem}", file=sys.stderr)
@@ -165,9 +183,10 @@ def _select_rows(selector: Selector, options: argparse.Namespace) -> int:
     return 0
 
 
-def _questions(name: str, problems: Problems) -> Iterator[tuple[Any, Question]]:
+def _questions(options: argparse.Namespace, problems: Problems) -> Iterator[tuple[Any, Question]]:
     from dgn.data.lines import read_lines, stream_lines
 
+    name = options.claims
     lines = (
         stream_lines(sys.stdin.buffer, "standard input", problems)
         if name == "-"
@@ -175,16 +194,16 @@ def _questions(name: str, problems: Problems) -> Iterator[tuple[Any, Question]]:
     )
     for line in lines:
         try:
-            yield _question(line)
+            yield _question(line, titles=not options.no_titles)
         except BrokenInput as problem:
             problems.report(problem)
 
 
-def _question(line: Line) -> tuple[Any, Question]:
+def _question(line: Line, *, titles: bool) -> tuple[Any, Question]:
     from dgn.selector.sources import question_of
 
     try:
-        row: Any = json.loads(line.content)
+        row: Any = json.loads(line.content, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise line.problem(f"no valid JSON ({error})", _ROW) from None
     if type(row) is not dict or "claim" not in row:
@@ -195,10 +214,24 @@ def _question(line: Line) -> tuple[Any, Question]:
         for name in ("claim", "sentences", "documents", "title", "scores")
         if known.get(name) is not None
     }
+    number = known.get("id", line.number)
+    if type(number) not in (str, int):
+        raise line.problem(f"id {number!r:.40}", "a string or a whole number")
     try:
-        return known.get("id", line.number), question_of(**given)
-    except (InvalidInput, TypeError, ValueError) as error:
+        question = question_of(**given)
+        str(number).encode()
+    except (InvalidInput, UnicodeEncodeError) as error:
         raise line.problem(str(error), _ROW) from None
+    return number, question if titles else _untitled(question)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _untitled(question: Question) -> Question:
+    sentences = tuple(dataclasses.replace(one, title="") for one in question.sentences)
+    return dataclasses.replace(question, sentences=sentences)
 
 
 def _answer(
@@ -228,7 +261,11 @@ def _output(path: Path | None) -> Generator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    partial = path.with_name(f".{path.name}.partial")
+    if path.exists() and not path.is_file():  # a pipe, a device: nothing to put in its place
+        with path.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("w", encoding="utf-8") as stream:
             yield stream

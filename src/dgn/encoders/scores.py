@@ -36,7 +36,8 @@ def with_scores(
             column[row, : len(of_query)] = _from_zero_to_one(np.asarray(of_query, np.float64))
     first = objective.gains(encoded.items, objective.empty(encoded.items)).max(axis=1)
     column *= _LINEAR
-    own = weight * first / np.log1p(_LINEAR)
+    first = np.where(first > 0, first, 1.0)  # where no word is found, the scores alone decide
+    own = weight * first / float(objective.concave.of(np.array(_LINEAR)))
     known = np.ones(features.shape[2]) if objective.weights is None else objective.weights
     known = np.broadcast_to(known, (features.shape[0], features.shape[2]))
     weights = np.concatenate([known, own[:, None]], axis=1).astype(features.dtype)

@@ -18,11 +18,13 @@ from dgn.data.feature_table import write_meta
 from dgn.data.lines import Problems
 from dgn.data.records import Example
 from dgn.encoders import Matcher
+from dgn.encoders.match_table import SOFT_LABELS
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.features.match_writer import MatchWriter
 from dgn.features.pool import EmbeddingPool, FeatureOptions
 from dgn.features.writer import FeatureWriter
 from dgn.fingerprint import fingerprint_of
+from dgn.text import has_words
 from dgn.text.rarity import COUNTED, default_rarity
 from dgn.text.vectors import PooledVectors, SubwordVectors, open_vectors
 from dgn.text.word_tokens import WordReader
@@ -85,7 +87,9 @@ def build_features(
         with _writer(options, partial, vectors, workers) as writer:
             on_progress(0, 0)
             for example in examples(problems):
-                if example.candidates:
+                if facets and not has_words(example.claim.text):
+                    problems.report(_no_word(example))
+                elif example.candidates:
                     writer.add(example)
                     if writer.claim_count % 500 == 0:
                         on_progress(writer.claim_count, writer.sentence_count)
@@ -119,6 +123,15 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]
     return tuple(name for name in names if before.get(name) != now.get(name))
 
 
+def _no_word(example: Example) -> BrokenInput:
+    return BrokenInput(
+        f"claim {example.claim.id}",
+        None,
+        found=repr(example.claim.text),
+        allowed="a claim with a word in it",
+    )
+
+
 def _nothing_to_pick(example: Example) -> BrokenInput:
     return BrokenInput(
         f"claim {example.claim.id}",
@@ -148,11 +161,11 @@ def _put_in_place(made: Path, folder: Path) -> None:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """The size of every file of features, in bytes."""
+    """The size of every file of features, in bytes; soft labels come later, and are not ours."""
     return {
         path.name: path.stat().st_size
         for path in sorted(folder.iterdir())
-        if path.suffix != ".json"
+        if path.suffix != ".json" and path.name != SOFT_LABELS
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.encoders import Encoded
+from dgn.maximizers import Selection
 from dgn.objectives import FeatureCoverage
 
 
@@ -59,10 +60,18 @@ def covered_shares(encoded: Encoded, picks: Sequence[int]) -> NDArray[np.float64
     return covered_facets(encoded, picks) @ facet_weights(encoded)
 
 
-def smallest_cover(encoded: Encoded, picks: Sequence[int], share: float) -> int:
-    """How many of these picks cover that share of what all sentences together cover."""
-    everything = range(encoded.items.size)
-    reachable = float(covered_shares(encoded, everything)[-1])
-    shares = covered_shares(encoded, picks)
-    enough = np.flatnonzero(shares >= share * reachable - 1e-9)
-    return int(enough[0]) if len(enough) else len(picks)
+def smallest_cover(encoded: Encoded, selection: Selection, share: float) -> int:
+    """How many of these picks cover that share of what all sentences together cover.
+
+    Of the claim's words; or, where features have no names, of the function's own value.
+    """
+    shares = covered_shares(encoded, selection.indices)
+    reachable = float(covered_shares(encoded, range(encoded.items.size))[-1])
+    if not reachable:
+        objective, items = encoded.objective, encoded.items
+        everything = np.ones((1, items.size), np.asarray(items.features).dtype)
+        whole = objective.add(items, objective.empty(items), everything)
+        reachable = float(objective.value(whole)[0])
+        shares = np.array([0.0, *selection.values])
+    enough = np.flatnonzero(shares >= share * reachable - 1e-6 * reachable)
+    return int(enough[0]) if len(enough) else len(selection)

@@ -22,7 +22,8 @@ def draw_reasons(reasons: Reasons, path: Path) -> None:
     figure = Figure(figsize=(max(7.0, 2.2 + 0.55 * words), 1.7 + 0.62 * count + 2.1))
     figure.set_layout_engine("constrained")
     axes: Any = figure.subplots(2, 1, height_ratios=[max(count, 1) * 0.62, 1.9])
-    figure.suptitle("\n".join(textwrap.wrap(reasons.claim, 90)), fontsize=11, x=0.01, ha="left")
+    claim = "\n".join(textwrap.wrap(_plain(reasons.claim), 90))
+    figure.suptitle(claim, fontsize=11, x=0.01, ha="left")
     _draw_cover(axes[0], reasons)
     _draw_gains(axes[1], reasons)
     figure.savefig(path, dpi=150)
@@ -42,9 +43,12 @@ def _draw_cover(axes: Any, reasons: Reasons) -> None:
             fontsize=8,
             color="black" if cover[row, column] < 0.75 else "white",
         )
-    labels = [textwrap.shorten(pick.sentence.text, 42, placeholder=" …") for pick in reasons.picks]
+    labels = [
+        _plain(textwrap.shorten(pick.sentence.text, 42, placeholder=" …")) for pick in reasons.picks
+    ]
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
-    axes.set_xticks(range(len(reasons.words)), reasons.words, rotation=40, ha="right", fontsize=9)
+    words = [_plain(word) for word in reasons.words]
+    axes.set_xticks(range(len(words)), words, rotation=40, ha="right", fontsize=9)
     axes.set_title(
         "How far each word of the claim is covered; a number where a pick says more of it",
         fontsize=9,
@@ -53,6 +57,11 @@ def _draw_cover(axes: Any, reasons: Reasons) -> None:
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
+
+
+def _plain(text: str) -> str:
+    """A text with its dollar signs as such: two of them would be mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _draw_gains(axes: Any, reasons: Reasons) -> None:

@@ -26,6 +26,7 @@ SELECTOR = "selector"
 SHIPPED = Path(__file__).parent.parent / "models" / "facets"
 _LARGEST_WEIGHTS = 64 * 2**20
 _LARGEST_CONFIG = 2**20
+_LARGEST_WEIGHT = 1e4
 
 
 def load_encoder(model: str | Path | None = None) -> FacetEncoder:
@@ -65,9 +66,12 @@ def save_encoder(encoder: TextEncoder, folder: Path) -> None:
     }
     tensors = {name: np.ascontiguousarray(w) for name, w in vars(encoder.weights).items()}
     tensors["rarity"] = encoder.rarity.astype(np.float16)
-    card = (SHIPPED / CARD).read_text(encoding="utf-8") if _is_shipped(encoder) else _PLAIN_CARD
-    if not (folder / CARD).exists():
-        write_atomically(folder / CARD, card)
+    shipped = (SHIPPED / CARD).read_text(encoding="utf-8") if (SHIPPED / CARD).is_file() else ""
+    card = shipped if _is_shipped(encoder) else _PLAIN_CARD
+    path = folder / CARD
+    # A card that the user wrote is kept; the shipped model's must not stand beside other weights.
+    if not path.exists() or path.read_text(encoding="utf-8") == shipped:
+        write_atomically(path, card)
     write_atomically(folder / WEIGHTS, save(tensors))
     write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
@@ -91,6 +95,13 @@ def load_folder(folder: Path) -> FacetEncoder:
             found=f"a model for the vectors {config['vectors']}",
             allowed=f"one for those that are installed, {vectors.fingerprint}",
         )
+    if sizes.dimension != vectors.dimension:
+        raise BrokenInput(
+            folder / CONFIG,
+            None,
+            found=f"dimension {sizes.dimension}",
+            allowed=f"{vectors.dimension}, as the vectors have",
+        )
     tensors = _tensors_of(folder / WEIGHTS, sizes, len(vectors.table))
     rarity = tensors.pop("rarity").astype(np.float32)
     return FacetEncoder(vectors, rarity, FacetWeights(**tensors))
@@ -106,7 +117,14 @@ def _config_of(path: Path) -> dict[str, Any]:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if config["format"] != FORMAT or not isinstance(config["vectors"], str):
             raise ValueError(f"format {config['format']!r}")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise BrokenInput(path, None, found=f"no selector ({error})", allowed=allowed) from None
     return config
 
@@ -117,8 +135,8 @@ def _sizes_in(config: dict[str, Any], path: Path) -> FacetSizes:
     if type(sizes) is not dict or set(cast("dict[str, Any]", sizes)) != names:
         raise BrokenInput(path, None, found="other sizes", allowed=", ".join(sorted(names)))
     known = cast("dict[str, Any]", sizes)
-    if not all(type(size) is int and 0 <= size <= 4096 for size in known.values()):
-        raise BrokenInput(path, None, found=f"sizes {known}", allowed="numbers from 0 to 4096")
+    if not all(type(size) is int and 0 <= size <= 1024 for size in known.values()):
+        raise BrokenInput(path, None, found=f"sizes {known}", allowed="numbers from 0 to 1024")
     return FacetSizes(**known)
 
 
@@ -132,7 +150,7 @@ def _tensors_of(path: Path, sizes: FacetSizes, vocabulary: int) -> dict[str, Any
         raise BrokenInput(path, None, found="over 64 MiB", allowed="the weights of a selector")
     try:
         tensors: dict[str, Any] = load(path.read_bytes())
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise BrokenInput(path, None, found=str(error), allowed="safetensors") from None
     wanted = {**shapes_of(sizes), "rarity": (vocabulary,)}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -142,8 +160,10 @@ def _tensors_of(path: Path, sizes: FacetSizes, vocabulary: int) -> dict[str, Any
             path, None, found=f"other weights ({names[0][0]})", allowed=f"those of {CONFIG}"
         )
     for name, tensor in tensors.items():
-        if not np.isfinite(tensor).all():
-            raise BrokenInput(path, None, found=f"NaN or ∞ in {name}", allowed="finite numbers")
+        if tensor.dtype.kind != "f" or not (np.abs(tensor) < _LARGEST_WEIGHT).all():
+            raise BrokenInput(
+                path, None, found=f"{tensor.dtype} in {name}", allowed="floats of a sensible size"
+            )
     return tensors
 
 

@@ -39,7 +39,7 @@ def _lines(reasons: Reasons) -> Iterator[Line]:
         yield []
         yield from _pick_lines(number, pick, _telling(reasons))
     yield []
-    if reasons.picks and reasons.words:
+    if reasons.picks and reasons.cover[-1].any():
         yield [
             (f"{reasons.picks[-1].covered:.0%} of the claim is covered", "green"),
             (f"; {reasons.certificate} of this size", "dim"),
@@ -88,8 +88,13 @@ def _pick_lines(number: int, pick: PickReason, telling: set[str]) -> Iterator[Li
             before = f"{one.before:.0%} → " if one.before >= 0.005 else ""
             words.append((f" {before}{one.after:.0%}", "dim"))
         yield words
+    elif pick.covers:
+        small = ", ".join(one.word for one in pick.covers[:_WORDS_SHOWN])
+        yield [(f"   says more of small words only ({small})", "dim")]
+    elif pick.gain <= 0:
+        yield [("   adds nothing: no sentence that is left does", "dim")]
     else:
-        yield [("   says no more of the claim's words; it stands out in other ways", "dim")]
+        yield [("   next to nothing new of the claim's words; it adds to what is covered", "dim")]
 
 
 def _pass_line(one: PassReason) -> Line:

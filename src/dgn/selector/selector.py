@@ -20,6 +20,9 @@ from dgn.selector.sources import Document, Question, question_of
 
 DEFAULT_K = 5
 _AT_ONCE = 64
+_LARGEST_BUDGET = 1_000_000_001
+_SENTENCES_AT_ONCE = 8192
+"""Padding counted: what a batch holds at most, unless a single question holds more."""
 
 
 class Maximizer(Protocol):
@@ -140,8 +143,19 @@ class Selector:
         score_weight: float,
     ) -> list[SentenceSelection]:
         _check_limits(k, budget, cover, score_weight)
-        if not questions:
-            return []
+        picked: list[SentenceSelection] = []
+        for some in _portions(questions):
+            picked += self._pick_at_once(some, k, budget, cover, score_weight)
+        return picked
+
+    def _pick_at_once(
+        self,
+        questions: Sequence[Question],
+        k: int | None,
+        budget: float | None,
+        cover: float | None,
+        score_weight: float,
+    ) -> list[SentenceSelection]:
         encoded = self._encoded([question.query() for question in questions])
         if any(question.scores is not None for question in questions):
             encoded = with_scores(encoded, [one.scores for one in questions], score_weight)
@@ -177,7 +191,7 @@ class Selector:
 
     def _cut(self, encoded: Encoded, selection: Selection, cover: float) -> Selection:
         """The first picks that are enough, with the certificate for that many."""
-        enough = max(1, smallest_cover(encoded, selection.indices, cover))
+        enough = max(1, smallest_cover(encoded, selection, cover))
         if enough >= len(selection):
             return selection
         return self._search(encoded, enough)
@@ -195,11 +209,25 @@ class Selector:
         return costs
 
 
+def _portions(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
+    """Questions that go together: one with thousands of sentences would pad all others to them."""
+    start, most = 0, 0
+    for place, question in enumerate(questions):
+        most = max(most, len(question.sentences))
+        if place > start and (place + 1 - start) * most > _SENTENCES_AT_ONCE:
+            yield questions[start:place]
+            start, most = place, len(question.sentences)
+    if start < len(questions):
+        yield questions[start:]
+
+
 def _check_limits(
     k: int | None, budget: float | None, cover: float | None, score_weight: float
 ) -> None:
     if k is not None and (type(k) is not int or k < 1):
         raise InvalidInput("k", found=repr(k), allowed="a whole number from 1 on")
+    if budget is not None and not 0 < budget < _LARGEST_BUDGET:
+        raise InvalidInput("budget", found=f"{budget}", allowed="above 0, at most a billion tokens")
     if budget is not None and (k is not None or cover is not None):
         raise InvalidInput("budget", found="k or cover beside it", allowed="a budget alone")
     if cover is not None and not 0 < cover <= 1:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from dgn.encoders import Query
 from dgn.errors import InvalidInput
-from dgn.text import split_sentences
+from dgn.text import has_words, split_sentences
+
+_LARGEST_SCORE = 1e30
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ def question_of(
     scores: Sequence[float] | None = None,
 ) -> Question:
     """A question in any of the ways in which one can be put; what is wrong with it is said."""
-    if type(claim) is not str or not claim.strip():
-        raise InvalidInput("claim", found=repr(claim), allowed="a text with a word in it")
+    if type(claim) is not str or not has_words(_texts("claim", [claim])[0]):
+        raise InvalidInput("claim", found=f"{claim!r:.80}", allowed="a text with a word in it")
     if (sentences is None) == (documents is None):
         found = "neither" if sentences is None else "both"
         raise InvalidInput("sentences, documents", found=found, allowed="one of the two")
@@ -114,11 +115,12 @@ def _of_sentences(sentences: Iterable[str], title: str | Sequence[str]) -> tuple
 def _of_documents(
     documents: Iterable[Document | Mapping[str, Any] | str],
 ) -> tuple[Sentence, ...]:
-    if isinstance(documents, str | Document | Mapping):
+    given: Any = documents
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
         raise InvalidInput("documents", found="one document", allowed="a list of them")
     found: list[Sentence] = []
     for number, one in enumerate(documents):
-        document = _document_of(one, number)
+        document = _checked(_document_of(one, number), number)
         if document.sentences is not None:
             found += [
                 Sentence(text, document.title, number, place)
@@ -148,12 +150,36 @@ def _document_of(given: Document | Mapping[str, Any] | str, number: int) -> Docu
     return Document(**given)
 
 
-def _texts(argument: str, values: Iterable[Any]) -> list[str]:
-    texts = list(values)
+def _checked(document: Document, number: int) -> Document:
+    """That a document is made of texts."""
+    given: Any = document
+    parts = {"text": given.text, "title": given.title}
+    for name, value in parts.items():
+        if type(value) is not str:
+            raise InvalidInput(
+                "documents", found=f"{name} {value!r:.40} at {number}", allowed="a string"
+            )
+    if isinstance(given.sentences, str | Mapping):
+        raise InvalidInput(
+            "documents", found=f"sentences as one value at {number}", allowed="a list of strings"
+        )
+    _texts("documents", [document.text, document.title])
+    return document
+
+
+def _texts(argument: str, values: Any) -> list[str]:
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        found = type(cast("object", values)).__name__
+        raise InvalidInput(argument, found=f"a {found}", allowed="strings")
+    texts: list[Any] = list(cast("Iterable[Any]", values))
     for number, value in enumerate(texts):
         if type(value) is not str:
             raise InvalidInput(
                 argument, found=f"{type(value).__name__} at {number}", allowed="strings"
+            )
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InvalidInput(
+                argument, found=f"half a character at {number}", allowed="text in Unicode"
             )
     return texts
 
@@ -161,8 +187,11 @@ def _texts(argument: str, values: Iterable[Any]) -> list[str]:
 def _checked_scores(scores: Sequence[float] | None, count: int) -> tuple[float, ...] | None:
     if scores is None:
         return None
-    numbers = tuple(float(score) for score in scores)
-    if len(numbers) != count or not all(map(math.isfinite, numbers)):
+    try:
+        numbers = () if isinstance(scores, str) else tuple(float(score) for score in scores)
+    except (TypeError, ValueError, OverflowError):
+        numbers = ()
+    if len(numbers) != count or not all(abs(number) < _LARGEST_SCORE for number in numbers):
         raise InvalidInput(
             "scores",
             found=f"{len(numbers)} numbers",

@@ -2,7 +2,7 @@
 
 from dgn.text.idf import Idf
 from dgn.text.sentences import SentenceSpan, split_sentences
-from dgn.text.tokens import clean_brackets, split_words
+from dgn.text.tokens import clean_brackets, has_words, split_words
 from dgn.text.vectors import PooledVectors, TokenVectors, open_vectors
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "SentenceSpan",
     "TokenVectors",
     "clean_brackets",
+    "has_words",
     "open_vectors",
     "split_sentences",
     "split_words",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple, cast
 
 from dgn.errors import require_extra
+
+_RARE_SPACES = re.compile(r"[^\S \n\r\t]")
 
 
 class SentenceSpan(NamedTuple):
@@ -24,13 +27,15 @@ def split_sentences(text: str, language: str = "en") -> list[SentenceSpan]:
     require_extra("sentence splitting", package="sentencex", extra="text")
     import sentencex
 
-    segments: list[str] = list(cast("Any", sentencex).segment(language, text))
+    # One for one, so that the places stay: sentencex gives up on some of the rarer kinds of space.
+    plain = _RARE_SPACES.sub(" ", text)
+    segments: list[str] = list(cast("Any", sentencex).segment(language, plain))
     spans: list[SentenceSpan] = []
     place = 0
     for segment in segments:
         sentence = segment.strip()
         # Found rather than counted: nothing the splitter drops can shift what follows.
-        start = text.index(sentence, place)
+        start = plain.index(sentence, place)
         place = start + len(sentence)
         spans += _lines(text, start, place)
     return spans

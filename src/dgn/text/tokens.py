@@ -35,6 +35,11 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(clean_brackets(text))
 
 
+def has_words(text: str) -> bool:
+    """Whether there is anything in a text but punctuation."""
+    return any(map(str.isalnum, text))
+
+
 def title_words(title: str) -> str:
     """A page title as text: FEVER writes `Ripon_College_-LRB-Wisconsin-RRB-`."""
     return clean_brackets(title.replace("_", " "))

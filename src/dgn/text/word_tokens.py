@@ -20,8 +20,8 @@ from dgn.text.vocabulary import Vocabulary
 
 FACTS = ("in several tokens", "number", "capital")
 
-# Any odd numbers would do: they make the order of a word's tokens count in its hash.
-_STEP, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+"""Any odd number would do: it keeps the tokens of a word apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,6 @@ class WordReader:
     def __init__(self, vectors: SubwordVectors, rarity: NDArray[np.float32]) -> None:
         self.vectors, self.rarity = vectors, rarity
         self._vocabulary = Vocabulary.of(vectors.pieces)
-        self._folded = (self._vocabulary.folded.astype(np.uint64) + np.uint64(1)) * _STEP
 
     def read(self, texts: Sequence[str]) -> WordTokens:
         """The tokens of these texts."""
@@ -94,17 +93,11 @@ class WordReader:
     ) -> WordTokens:
         begins = np.flatnonzero(np.diff(word, prepend=-1))
         sizes = np.diff(np.append(begins, len(rows)))
-        place = np.arange(len(rows)) - np.repeat(begins, sizes)
-        mixed = self._folded[rows]
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * (
-            _MIX + np.uint64(2) * place.astype(np.uint64) * _STEP
-        )
         number = self._vocabulary.number[rows]
+        spelled = np.zeros(0, np.uint64)
         if len(rows):
-            spelled = np.repeat(np.add.reduceat(mixed, begins), sizes)
+            spelled = np.repeat(self._vocabulary.spell(rows, begins), sizes)
             number = np.repeat(np.logical_or.reduceat(number, begins), sizes)
-        else:
-            spelled = mixed
         capital = np.repeat(self._vocabulary.capital[rows[begins]], sizes)
         # A token is another one in another word, or as another piece of it.
         identity = spelled ^ ((rows.astype(np.uint64) + np.uint64(1)) * _MIX)

@@ -79,7 +79,10 @@ class FacetNetwork(SelectionNetwork):
         plain = LayerwiseCrossEntropy(self.criterion.assignment, "none")(unfolded, real_gold)
         has_gold = real_gold.any(dim=1)
         taught = ~(soft.isnan() & mask).any(dim=1) & has_gold
-        logits = torch.where(mask & taught[:, None], soft / temperature, lowest_log(soft))
+        logits = soft / temperature
+        if prior is not None:  # the layer's chances have it too, and agreement must be at rest
+            logits = logits + prior.log()
+        logits = torch.where(mask & taught[:, None], logits, lowest_log(soft))
         wanted = torch.softmax(logits, dim=1)
         distilled = -(wanted * unfolded.log_probs[:, 0].clamp(min=-50)).sum(dim=1)
         mixed = torch.where(taught, (1 - share) * plain + share * distilled, plain)

@@ -10,9 +10,10 @@ import torch
 
 from dgn.data.batches import Batches, ClaimBatches
 from dgn.data.feature_table import FeatureTable, read_key
-from dgn.encoders.match_table import MatchTable
+from dgn.encoders.match_table import SOFT_LABELS, MatchTable
 from dgn.errors import InvalidInput
 from dgn.features import MatchBatches
+from dgn.fingerprint import fingerprint_of
 from dgn.training.config import RunConfig
 from dgn.training.devices import placed_on
 
@@ -40,6 +41,10 @@ def read_tables(config: RunConfig) -> tuple[Table, Table]:
         parts = [MatchTable.load(folder) for folder in data.train]
         parts += [MatchTable.load(folder).with_rivals(data.unlabelled) for folder in data.partial]
         train_table = MatchTable.join(parts)
+        if config.fit.distill and np.isnan(train_table.soft).all():
+            raise InvalidInput(
+                "distill", found="no soft labels beside the features", allowed="dgn teach first"
+            )
         validation_table = MatchTable.load(data.validation)
     else:
         if data.partial:
@@ -64,7 +69,13 @@ def read_tables(config: RunConfig) -> tuple[Table, Table]:
 
 def made_from(config: RunConfig) -> dict[str, Any]:
     """What each folder of features was made from: the key in its own meta.json."""
-    return {folder: read_key(Path(folder)) for folder in _folders(config)}
+    made = {folder: read_key(Path(folder)) for folder in _folders(config)}
+    if config.fit.distill:  # a run goes on with the labels that it began with
+        for folder in made:
+            labels = Path(folder, SOFT_LABELS)
+            if labels.is_file():
+                made[folder]["soft_labels"] = fingerprint_of(labels)
+    return made
 
 
 def _folders(config: RunConfig) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ same page. Where gold is incomplete, the logits say which other sentences may be
 
 from __future__ import annotations
 
+import io
 import math
 import zlib
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from dgn.data.records import Example
 from dgn.encoders.match_table import SOFT_LABELS, MatchTable
 from dgn.errors import InvalidInput
 from dgn.features import ExampleSource
+from dgn.files import write_atomically
 from dgn.numerics import lowest_log
 from dgn.text.tokens import clean_brackets, title_words
 from dgn.training.minilm import CrossEncoder, MiniLM, WordPieces, pair_batch
@@ -45,8 +47,10 @@ class TeachConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.folds < 2:
-            raise InvalidInput("folds", found=str(self.folds), allowed="at least 2")
+        for name, least in (("folds", 2), ("epochs", 1), ("batch_size", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                found = str(getattr(self, name))
+                raise InvalidInput(name, found=found, allowed=f"at least {least}")
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class _Pairs:
     sentences: list[tuple[list[int], list[int]]]
     gold: list[bool]
     complete: bool
-    part: int
+    pages: frozenset[str]
 
 
 def teach(
@@ -81,15 +85,15 @@ def teach(
     pairs: list[_Pairs] = []
     sizes: list[int] = []
     for lesson in lessons:
-        own = _pairs_of(lesson, pieces, config.folds)
-        _check_features(lesson, own)
+        own = _pairs_of(lesson, pieces)
         pairs += own
         sizes.append(len(own))
+    parts = _parts_of(pairs, config.folds)
     logits: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(pairs)
     for fold in range(config.folds):
-        others = [one for one in pairs if one.part != fold]
-        held_out = [number for number, one in enumerate(pairs) if one.part == fold]
-        if not others or not held_out:
+        others = [one for one, part in zip(pairs, parts, strict=True) if part != fold]
+        held_out = [number for number, part in enumerate(parts) if part == fold]
+        if not held_out:
             continue
         network = fine_tune(others, encoder, config, device)
         scores = score(network, [pairs[number] for number in held_out], device)
@@ -98,7 +102,9 @@ def teach(
         on_fold(fold + 1)
     start = 0
     for lesson, size in zip(lessons, sizes, strict=True):
-        np.save(lesson.features / SOFT_LABELS, np.concatenate(logits[start : start + size]))
+        stream = io.BytesIO()
+        np.save(stream, np.concatenate(logits[start : start + size]))
+        write_atomically(lesson.features / SOFT_LABELS, stream.getvalue())
         start += size
 
 
@@ -173,18 +179,45 @@ def _logits(network: CrossEncoder, batch: Sequence[_Pairs], device: torch.device
         return network(*pair_batch(texts, device))
 
 
-def _pairs_of(lesson: Lesson, pieces: WordPieces, folds: int) -> list[_Pairs]:
+def _parts_of(pairs: Sequence[_Pairs], folds: int) -> list[int]:
+    """The part of each claim: claims that share a page, directly or through others, share it."""
+    root: dict[str, str] = {}
+
+    def find(page: str) -> str:
+        while root.setdefault(page, page) != page:
+            page = root[page]
+        return page
+
+    for one in pairs:
+        first, *others = sorted(one.pages)
+        for page in others:
+            root[find(page)] = find(first)
+    # The same on every machine and for every order of the claims.
+    parts = [zlib.crc32(find(min(one.pages)).encode()) % folds for one in pairs]
+    if len(set(parts)) < 2:
+        raise InvalidInput(
+            "claims", found="claims that all share pages", allowed="pages that fall into parts"
+        )
+    return parts
+
+
+def _pairs_of(lesson: Lesson, pieces: WordPieces) -> list[_Pairs]:
     examples = [example for example in lesson.source.examples() if example.candidates]
-    return [_as_pairs(example, pieces, lesson.complete, folds) for example in examples]
+    table = MatchTable.load(lesson.features)
+    if table.ids.tolist() != [example.claim.id for example in examples] or table.gold.tolist() != [
+        gold for example in examples for gold in example.gold
+    ]:
+        raise InvalidInput(
+            "features", found=f"{lesson.features}: other claims", allowed="those of its claims"
+        )
+    return [_as_pairs(example, pieces, lesson.complete) for example in examples]
 
 
-def _as_pairs(example: Example, pieces: WordPieces, complete: bool, folds: int) -> _Pairs:
+def _as_pairs(example: Example, pieces: WordPieces, complete: bool) -> _Pairs:
     candidates = example.candidates
     titles = [title_words(candidate.page) for candidate in candidates]
     sentences = [clean_brackets(candidate.text) for candidate in candidates]
     (claim,) = pieces([clean_brackets(example.claim.text)], _LONGEST_CLAIM)
-    # By the page, and the same on every machine: no page is in two parts.
-    part = zlib.crc32(candidates[0].page.encode()) % folds
     return _Pairs(
         claim,
         list(
@@ -192,13 +225,5 @@ def _as_pairs(example: Example, pieces: WordPieces, complete: bool, folds: int) 
         ),
         list(example.gold),
         complete,
-        part,
+        frozenset(candidate.page for candidate in candidates),
     )
-
-
-def _check_features(lesson: Lesson, pairs: Sequence[_Pairs]) -> None:
-    table = MatchTable.load(lesson.features)
-    if table.items.tolist() != [len(one.sentences) for one in pairs]:
-        raise InvalidInput(
-            "features", found=f"{lesson.features}: other claims", allowed="those of its claims"
-        )
