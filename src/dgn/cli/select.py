@@ -57,7 +57,9 @@ def add_parser(commands: Any) -> None:
         metavar="SHARE",
         help="no more than it takes to cover this share of what all sentences together cover",
     )
-    select.add_argument("--model", metavar="FOLDER", help="a folder, or a name on the hub")
+    select.add_argument(
+        "--model", metavar="FOLDER", help="a folder, a name on the hub, or untrained"
+    )
     select.add_argument("--no-titles", action="store_true", help="pages have no titles")
     select.add_argument("--explain", action="store_true", help="say why")
     select.add_argument("--plot", type=picture, metavar="PICTURE", help="draw why")

@@ -17,10 +17,14 @@ from dgn.encoders import FacetEncoder, FacetSizes, FacetWeights, TextEncoder
 from dgn.encoders.facets import shapes_of
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
+from dgn.text.rarity import default_rarity
 from dgn.text.wordllama import WordLlamaVectors
 
 FORMAT = "dgn-facets-1"
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+UNTRAINED = "untrained"
+"""The model that has learned nothing: cosines, IDF and titles."""
+
 SELECTOR = "selector"
 """Where a run of `dgn train --encoder facets` keeps its selector."""
 SHIPPED = Path(__file__).parent.parent / "models" / "facets"
@@ -30,9 +34,11 @@ _LARGEST_WEIGHT = 1e4
 
 
 def load_encoder(model: str | Path | None = None) -> FacetEncoder:
-    """The encoder of the shipped model, of a folder, or of a name on the hub."""
+    """The encoder of the shipped model, the untrained one, of a folder, or of a name on the hub."""
     if model is None:
         return load_folder(SHIPPED)
+    if model == UNTRAINED:
+        return FacetEncoder(WordLlamaVectors(), default_rarity())
     folder = Path(model)
     if folder.is_dir():
         inner = folder / SELECTOR

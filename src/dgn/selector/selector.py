@@ -58,7 +58,8 @@ class Selector:
     def from_pretrained(cls, model: str | Path | None = None) -> Selector:
         """A trained selector: the one inside this package, or that of a folder or of a hub.
 
-        model: None for the model that ships with dgn: no network, no further file. A folder that
+        model: None for the model that ships with dgn: no network, no further file. "untrained" for
+        cosines, IDF and titles alone, which knows nothing of encyclopedias. A folder that
         `save_pretrained` or `dgn train --encoder facets` wrote; or a name on the Hugging Face hub
         ("who/what"), which needs `pip install 'dgn[hub]'`.
         """
