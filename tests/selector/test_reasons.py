@@ -59,8 +59,18 @@ def test_a_repeated_sentence_is_passed_over_and_it_is_said_why() -> None:
     why = picked.explain().why_not(next(i for i in (0, 1) if i not in picked.indices))
     assert why.overlap > 0.9
     assert why.gains[1] < 0.5 * why.gains[0]
-    with pytest.raises(InvalidInput, match="not picked"):
+    with pytest.raises(InvalidInput, match="which was picked"):
         picked.explain().why_not(2)
+    with pytest.raises(InvalidInput, match="from 0 to 2"):
+        picked.explain().why_not(9)
+
+
+def test_a_claim_that_nothing_speaks_of_is_covered_by_nothing() -> None:
+    selector = dgn.Selector(FacetEncoder(WordLlamaVectors(), default_rarity()))
+    picked = selector.select("Bananas ripen", ["Postgres stores rows."], k=1)
+    assert picked.as_dict()["covered"] < 0.2
+    assert "of the claim is covered" in str(picked.explain())
+    assert "less than half said: Bananas, ripen" in str(picked.explain())
 
 
 def test_reasons_as_text_json_and_picture(picked: dgn.SentenceSelection, tmp_path, capsys) -> None:

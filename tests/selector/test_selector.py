@@ -175,7 +175,36 @@ def test_cover_needs_no_names(selector: dgn.Selector) -> None:
     assert 1 < len(pooled.select(CLAIM, PAGE, cover=0.99)) <= 5
     facility = dgn.Selector(selector.encoder, objective=dgn.FacilityLocation())
     assert len(facility.select(CLAIM, PAGE, cover=1.0)) > 1
-    assert "not found" not in str(facility.select(CLAIM, PAGE, k=2).explain())
+    assert "covered" not in str(facility.select(CLAIM, PAGE, k=2).explain())
+
+
+def test_equal_scores_say_nothing(selector: dgn.Selector) -> None:
+    plain = selector.select(CLAIM, PAGE, k=3)
+    equal = selector.select(CLAIM, PAGE, k=3, scores=[7.0] * 5)
+    assert equal.indices == plain.indices
+    assert equal.gains == pytest.approx(plain.gains, rel=1e-5)
+
+
+def test_a_budget_buys_no_short_sentences_that_say_nothing() -> None:
+    shipped = dgn.Selector.from_pretrained()
+    page = [*PAGE, "It is so.", "He did.", "No one knew."]
+    picked = shipped.select(CLAIM, page, budget=40, title="Oriel Tamsett")
+    assert set(picked.indices) >= {1, 3}
+
+
+def test_what_cannot_be_saved_is_not(selector: dgn.Selector, tmp_path) -> None:
+    with pytest.raises(InvalidInput, match="by hand"):
+        dgn.Selector(selector.encoder, maximizer=dgn.exact).save_pretrained(tmp_path / "m")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="a file"):
+        selector.save_pretrained(tmp_path / "file")
+
+
+@pytest.mark.parametrize("query", [("a", ["b"]), "text", {"claim": "a", "passages": []}, {}])
+def test_queries_that_are_none_are_named(selector: dgn.Selector, query: object) -> None:
+    good = {"claim": CLAIM, "sentences": PAGE}
+    with pytest.raises(InvalidInput, match="at 1"):
+        list(selector.select_many([good, query]))  # type: ignore[list-item]
 
 
 def test_the_best_score_is_worth_what_was_said(selector: dgn.Selector) -> None:

@@ -47,7 +47,9 @@ def add_parser(commands: Any) -> None:
         help="many claims, one row each with its sentences or documents; - for standard input",
     )
     amount = select.add_mutually_exclusive_group()
-    amount.add_argument("-k", type=positive, metavar="N", help="how many sentences (default 5)")
+    amount.add_argument(
+        "-k", "--k", type=positive, metavar="N", help="how many sentences (default 5)"
+    )
     amount.add_argument(
         "--budget", type=positive, metavar="TOKENS", help="how many tokens they may have together"
     )
@@ -81,7 +83,10 @@ def _run(options: argparse.Namespace) -> int:
     if options.claims:
         return _select_rows(selector, options)
     picked = selector.select(options.claim, documents=_documents(options), **_limits(options))
-    if options.plot:
+    if not len(picked):
+        counts = selector.encoder.token_counts([one.text for one in picked.candidates])
+        print(f"dgn: nothing fits: the shortest sentence has {min(counts)} tokens", file=sys.stderr)
+    if options.plot and len(picked):
         picked.explain().draw(options.plot)
     if options.json:
         print(json.dumps(_row(picked, options), ensure_ascii=False, indent=2))
@@ -101,8 +106,8 @@ def _check(options: argparse.Namespace) -> None:
     if not options.claims and (not options.claim or not options.pages):
         raise InvalidInput(
             "claim, pages",
-            found="a claim without pages" if options.claim else "none",
-            allowed="a claim and text files, or --claims JSONL",
+            found="a claim without pages" if options.claim else "no claim",
+            allowed="a claim and text files (- for standard input), or --claims JSONL",
         )
     if not options.claims and options.out:
         raise InvalidInput("out", found="one claim", allowed="--out with --claims")

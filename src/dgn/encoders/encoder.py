@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dgn.arrays import Array, namespace
 from dgn.encoders.query import Query
@@ -51,6 +51,25 @@ class Encoded:
             None if self.full is None else self.full[number : number + 1, :named],
             None if self.given is None else self.given[number : number + 1, :size, :named],
         )
+
+
+def for_budget(encoded: Encoded) -> Encoded:
+    """The same for a search that pays by the token: what can be named, beyond what all have.
+
+    Place, length and what every sentence has anyway are worth the same in a short sentence as in a
+    long one: paid by the token, they would buy short sentences that say nothing.
+    """
+    items, objective = encoded.items, encoded.objective
+    if min(encoded.named) and isinstance(objective, FeatureCoverage):
+        named = slice(0, max(encoded.named))
+        weights = objective.weights
+        if weights is not None:
+            objective = FeatureCoverage(weights[..., named], objective.concave)
+        items = items.columns(named)
+    xp = namespace(items.features)
+    hidden = xp.where(items.mask[..., None], items.features, xp.inf)
+    common = xp.min(hidden, axis=1, keepdims=True)
+    return replace(encoded, objective=objective, items=Items(items.features - common, items.mask))
 
 
 class TextEncoder(ABC):

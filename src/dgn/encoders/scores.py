@@ -49,4 +49,4 @@ def with_scores(
 
 def _from_zero_to_one(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = scores.min(), scores.max()
-    return np.ones_like(scores) if high == low else (scores - low) / (high - low)
+    return np.zeros_like(scores) if high == low else (scores - low) / (high - low)

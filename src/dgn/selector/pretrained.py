@@ -63,6 +63,8 @@ def save_encoder(encoder: TextEncoder, folder: Path) -> None:
             found=type(encoder).__name__,
             allowed="a FacetEncoder; others hold no weights",
         )
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput("folder", found=f"a file, {folder}", allowed="a folder, new or not")
     folder.mkdir(parents=True, exist_ok=True)
     sizes = sizes_of(encoder.weights)
     config = {

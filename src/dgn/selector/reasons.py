@@ -86,7 +86,12 @@ class Reasons:
         for one in self.passed:
             if one.index == index:
                 return one
-        raise InvalidInput("index", found=str(index), allowed="a sentence that was not picked")
+        picked = [pick.index for pick in self.picks]
+        count = len(picked) + len(self.passed)
+        found = f"{index}, which was picked" if index in picked else str(index)
+        raise InvalidInput(
+            "index", found=found, allowed=f"a sentence that was not picked, from 0 to {count - 1}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
@@ -123,11 +128,13 @@ def reasons_of(selection: SentenceSelection) -> Reasons:
     """Play the search again, and say what it saw."""
     encoded = selection.encoded
     steps = explain(encoded.objective, encoded.items, selection).steps
-    cover = covered_facets(encoded, selection.indices)
-    weights = facet_weights(encoded)
-    shares = cover @ weights
-    facets = encoded.name_facets(0)
+    # Coverage can be told of the claim's words alone, and only where f is a coverage.
+    told = isinstance(encoded.objective, FeatureCoverage) and encoded.full is not None
+    facets = encoded.name_facets(0) if told else ()
     names = tuple(facet.name for facet in facets)
+    cover = covered_facets(encoded, selection.indices)[:, : len(names)]
+    weights = facet_weights(encoded)[: len(names)]
+    shares = cover @ weights
     picks = tuple(
         PickReason(
             step.index,

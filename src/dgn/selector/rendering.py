@@ -37,12 +37,12 @@ def _lines(reasons: Reasons) -> Iterator[Line]:
     yield [("claim  ", "dim"), (reasons.claim, "bold")]
     for number, pick in enumerate(reasons.picks, start=1):
         yield []
-        yield from _pick_lines(number, pick, _telling(reasons))
+        yield from _pick_lines(number, pick, reasons)
     yield []
-    if reasons.picks and reasons.cover[-1].any():
+    if reasons.picks and reasons.words:
         yield [
             (f"{reasons.picks[-1].covered:.0%} of the claim is covered", "green"),
-            (f"; {reasons.certificate} of this size", "dim"),
+            (f"; {reasons.certificate}", "dim"),
         ]
         telling = _telling(reasons)
         open_words = [
@@ -51,7 +51,7 @@ def _lines(reasons: Reasons) -> Iterator[Line]:
             if covered < 0.5 and word in telling
         ]
         if open_words:
-            yield [("not found: ", "dim"), (", ".join(open_words), "yellow")]
+            yield [("less than half said: ", "dim"), (", ".join(open_words), "yellow")]
     else:
         yield [(str(reasons.certificate), "dim")]
     shown = [one for one in reasons.passed if max(one.gains, default=0) > 0][:_PASSED_SHOWN]
@@ -67,7 +67,8 @@ def _telling(reasons: Reasons) -> set[str]:
     return {w for w, weight in zip(reasons.words, reasons.weights, strict=True) if weight >= least}
 
 
-def _pick_lines(number: int, pick: PickReason, telling: set[str]) -> Iterator[Line]:
+def _pick_lines(number: int, pick: PickReason, reasons: Reasons) -> Iterator[Line]:
+    telling = _telling(reasons)
     yield [
         (f"{number}. ", "bold"),
         (pick.sentence.text, "bold"),
@@ -78,7 +79,10 @@ def _pick_lines(number: int, pick: PickReason, telling: set[str]) -> Iterator[Li
         if pick.runner_up is None
         else f"; next best [{pick.runner_up}] would add {pick.runner_up_gain:.2f}"
     )
-    yield [(f"   adds {pick.gain:.2f}{ahead}; claim covered so far {pick.covered:.0%}", "dim")]
+    share = f"; claim covered so far {pick.covered:.0%}" if reasons.words else ""
+    yield [(f"   adds {pick.gain:.2f}{ahead}{share}", "dim")]
+    if not reasons.words:
+        return
     covers = [one for one in pick.covers if one.word in telling]
     if covers:
         words: Line = [("   covers ", "dim")]
@@ -99,7 +103,7 @@ def _pick_lines(number: int, pick: PickReason, telling: set[str]) -> Iterator[Li
 
 def _pass_line(one: PassReason) -> Line:
     gains = ", ".join(f"{gain:.2f}" for gain in one.gains)
-    reason = f"; [{one.like}] says {one.overlap:.0%} of it" if one.like is not None else ""
+    reason = "" if one.like is None else f"; {one.overlap:.0%} of that is in [{one.like}] too"
     text = one.sentence.text if len(one.sentence.text) <= 70 else one.sentence.text[:69] + "…"
     return [(f"   [{one.index}] ", "dim"), (text, ""), (f"  would add {gains}{reason}", "dim")]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgn.encoders import Encoded
 from dgn.maximizers import Selection
+from dgn.selector.coverage import covered_shares
 from dgn.selector.sources import Question, Sentence
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class SentenceSelection(Selection):
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
+        covered = covered_shares(self.encoded, self.indices)
         return {
             "claim": self.question.claim,
             "picks": [
@@ -50,6 +52,7 @@ class SentenceSelection(Selection):
                 for index, gain, sentence in zip(self.indices, self.gains, self.picked, strict=True)
             ],
             "value": self.values[-1] if self.values else 0.0,
+            "covered": float(covered[-1]),
             "certificate": self.certificate.ratio,
         }
 

@@ -6,10 +6,11 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from dgn.arrays import Array
 from dgn.encoders import Encoded, Query, TextEncoder
+from dgn.encoders.encoder import for_budget
 from dgn.encoders.scores import with_scores
 from dgn.errors import InvalidInput
 from dgn.maximizers import Selection, Selections, budgeted_greedy, greedy
@@ -71,6 +72,12 @@ class Selector:
         """Write the model into a folder: config.json, model.safetensors, README.md."""
         from dgn.selector.pretrained import save_encoder
 
+        if self._objective is not None or self._maximizer is not greedy:
+            raise InvalidInput(
+                "selector",
+                found="an objective or a maximizer put in by hand",
+                allowed="Selector(encoder): a folder holds the encoder alone",
+            )
         save_encoder(self.encoder, Path(folder))
 
     def select(
@@ -90,9 +97,10 @@ class Selector:
 
         sentences: in the order of their page, if they have one; `title` is the page's, or one for
         each. documents: texts, Documents, or dicts with text and title.
-        k: how many to pick; 5 if nothing else is said. budget: in place of k, how many tokens the
-        picks may have together. cover: pick no more than it takes to cover this share (from 0 to
-        1) of what all sentences together cover; k is then a limit.
+        k: how many to pick; 5 if nothing else is said. budget: in place of k, how many tokens (of
+        the encoder) the picks may have together; sentences are then weighed by gain per token.
+        cover: pick no more than it takes to cover this share (from 0 to 1) of what all sentences
+        together cover; k is then a limit.
         scores: of a reranker of your own, one a sentence; any finite numbers. score_weight: what
         the best score is worth, as a share of the largest gain without scores.
         """
@@ -117,11 +125,10 @@ class Selector:
         """
         if at_once < 1:
             raise InvalidInput("at_once", found=str(at_once), allowed="at least 1")
-        waiting = iter(queries)
+        waiting = enumerate(queries)
         while chunk := list(itertools.islice(waiting, at_once)):
-            yield from self._pick(
-                [question_of(**query) for query in chunk], k, budget, cover, score_weight
-            )
+            questions = [_question(number, query) for number, query in chunk]
+            yield from self._pick(questions, k, budget, cover, score_weight)
 
     def answer(
         self,
@@ -158,6 +165,8 @@ class Selector:
         score_weight: float,
     ) -> list[SentenceSelection]:
         encoded = self._encoded([question.query() for question in questions])
+        if budget is not None:
+            encoded = for_budget(encoded)
         if any(question.scores is not None for question in questions):
             encoded = with_scores(encoded, [one.scores for one in questions], score_weight)
         limit = k or DEFAULT_K
@@ -208,6 +217,22 @@ class Selector:
             for place in range(len(question.sentences)):
                 costs[row, place] = max(1, next(counts))
         return costs
+
+
+def _question(number: int, query: Any) -> Question:
+    known = {"claim", "sentences", "documents", "title", "scores"}
+    if not isinstance(query, Mapping) or not cast("Mapping[str, Any]", query).keys() <= known:
+        raise InvalidInput(
+            "queries",
+            found=f"{query!r:.60} at {number}",
+            allowed=f"dicts with {', '.join(sorted(known))}",
+        )
+    try:
+        return question_of(**cast("Mapping[str, Any]", query))
+    except (InvalidInput, TypeError) as error:
+        raise InvalidInput(
+            "queries", found=f"at {number}: {error}", allowed="what select takes"
+        ) from None
 
 
 def _portions(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
