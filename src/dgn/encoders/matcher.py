@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -87,7 +88,7 @@ def _put_together(
     pages, places = np.array(query.pages), np.array(query.places)
     follows = np.zeros(len(pages), dtype=np.bool_)
     follows[1:] = (pages[1:] == pages[:-1]) & (places[1:] == places[:-1] + 1)
-    _, on_page, counts = np.unique(pages, return_inverse=True, return_counts=True)
+    sizes = Counter(query.pages)
     return ClaimMatches(
         claim=claim,
         matched=found.matched[:here],
@@ -98,7 +99,7 @@ def _put_together(
         likeness=found.likeness[:here],
         length=found.lengths[:here].astype(np.float32),
         place=places.astype(np.float32),
-        page_size=counts[on_page].astype(np.float32),
+        page_size=np.array([sizes[page] for page in query.pages], np.float32),
         follows=follows,
     )
 

@@ -7,6 +7,7 @@ date would be in every other.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -53,7 +54,7 @@ class WordReader:
         """The tokens of these texts."""
         rows_of = self.vectors.token_rows(texts)
         lengths = np.fromiter(map(len, rows_of), np.int64, len(rows_of))
-        rows = np.fromiter((row for one in rows_of for row in one), np.int64, int(lengths.sum()))
+        rows = np.fromiter(itertools.chain.from_iterable(rows_of), np.int64, int(lengths.sum()))
         text_starts = np.cumsum(lengths) - lengths
         word = self._word_numbers(rows, text_starts[lengths > 0])
         kept = ~self._vocabulary.punctuation[rows]
