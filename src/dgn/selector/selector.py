@@ -105,7 +105,8 @@ class Selector:
         the best score is worth, as a share of the largest gain without scores.
         """
         question = question_of(claim, sentences, documents=documents, title=title, scores=scores)
-        (picked,) = self._pick([question], k, budget, cover, score_weight)
+        limits: dict[str, Any] = {"k": k, "budget": budget, "cover": cover}
+        (picked,) = self.answer([question], **limits, score_weight=score_weight)
         return picked
 
     def select_many(
@@ -128,7 +129,9 @@ class Selector:
         waiting = enumerate(queries)
         while chunk := list(itertools.islice(waiting, at_once)):
             questions = [_question(number, query) for number, query in chunk]
-            yield from self._pick(questions, k, budget, cover, score_weight)
+            yield from self.answer(
+                questions, k=k, budget=budget, cover=cover, score_weight=score_weight
+            )
 
     def answer(
         self,
@@ -139,17 +142,7 @@ class Selector:
         cover: float | None = None,
         score_weight: float = 1.0,
     ) -> list[SentenceSelection]:
-        """Pick for questions that `question_of` made, all at once."""
-        return self._pick(questions, k, budget, cover, score_weight)
-
-    def _pick(
-        self,
-        questions: Sequence[Question],
-        k: int | None,
-        budget: float | None,
-        cover: float | None,
-        score_weight: float,
-    ) -> list[SentenceSelection]:
+        """Pick for questions that `question_of` made, as many at once as go together."""
         _check_limits(k, budget, cover, score_weight)
         picked: list[SentenceSelection] = []
         for some in _portions(questions):
