@@ -18,7 +18,7 @@ from dgn.encoders import (
     untrained_weights,
     word_table,
 )
-from dgn.encoders.facets import shapes_of
+from dgn.encoders.facet_weights import shapes_of
 from dgn.maximizers import greedy
 from dgn.objectives import FeatureCoverage, Items
 from dgn.text.rarity import default_rarity

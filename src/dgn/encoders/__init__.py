@@ -2,14 +2,13 @@
 
 from dgn.encoders.encoder import Encoded, Facet, TextEncoder
 from dgn.encoders.facet_encoder import FacetEncoder
-from dgn.encoders.facets import (
-    Facets,
+from dgn.encoders.facet_weights import (
     FacetSizes,
     FacetWeights,
-    encode,
     start_weights,
     untrained_weights,
 )
+from dgn.encoders.facets import Facets, encode
 from dgn.encoders.matcher import Matcher, word_table
 from dgn.encoders.matches import ClaimMatches, Matches, WordTable, as_batch
 from dgn.encoders.pooled import PooledEncoder

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.encoders.encoder import Encoded, Facet, TextEncoder
-from dgn.encoders.facets import FacetWeights, encode, untrained_weights
+from dgn.encoders.facet_weights import FacetWeights, untrained_weights
+from dgn.encoders.facets import encode
 from dgn.encoders.matcher import Matcher, word_table
 from dgn.encoders.matches import as_batch
 from dgn.encoders.query import Query

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from dgn.encoders import FacetEncoder, FacetSizes, FacetWeights, TextEncoder
-from dgn.encoders.facets import shapes_of
+from dgn.encoders.facet_weights import shapes_of
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
 from dgn.text.rarity import default_rarity
