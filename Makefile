@@ -13,23 +13,23 @@ setup: $(READY)  ## Build .venv, pinned, with torch's CPU build
 $(READY): pyproject.toml requirements/torch.txt requirements/dev.lock scripts/setup
 	PYTHON=$(PYTHON) scripts/setup
 
-demo: $(READY)  ## Explain the picks for a claim; then train and print the paper's table
+demo: $(READY)  ## Select and explain sentences for a claim; then train and print the paper's table
 	$(BIN)/dgn select "The Corran Bridge was designed by Clara Voss and its first train crossed it \
 	in 1911." samples/pages/*.txt -k 3 --explain
-	$(BIN)/dgn demo
+	$(BIN)/python -m experiments.demo
 
-test: lint types $(READY)  ## Lint, types and tests: all that CI runs
+test: lint types $(READY)  ## Lint, types and tests: everything that CI runs
 	$(BIN)/pytest
 
-lint: $(READY)  ## ruff, and the directions of imports
+lint: $(READY)  ## ruff, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 
-types: $(READY)  ## pyright, strict on src
+types: $(READY)  ## pyright, strict on src and experiments
 	$(BIN)/pyright
 
-bench: $(READY)  ## Measure speed, as ratios, side by side
+bench: $(READY)  ## Measure speed as ratios, side by side
 	$(BIN)/python -m benchmarks
 
 clean:  ## Remove .venv and the caches

@@ -1,7 +1,8 @@
-"""`python -m dgn`: the command line, where the script `dgn` is not on the path."""
+"""`python -m dgn`: the command line."""
 
 import sys
 
-from dgn.cli.main import main
+from dgn.cli import run
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(run())

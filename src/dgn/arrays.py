@@ -1,21 +1,20 @@
 """One vocabulary for NumPy and torch arrays: their namespace, and the names of their shapes.
 
-The mathematics of dgn is written once against the Python array API standard. `namespace` finds
-the functions that fit an array (NumPy's or torch's); `Float[Array, "batch items"]` says in a
-signature what an array holds. Shapes are checked at run time where the environment variable
-DGN_CHECK_SHAPES is set (the tests set it), and cost nothing elsewhere.
+The mathematics of dgn is written once against the Python array API standard. `namespace` returns
+the functions that work on an array (NumPy's or torch's); `Float[Array, "batch items"]` states the
+shape of an array in a signature. Shapes are checked at run time when the environment variable
+DGN_CHECK_SHAPES is set (the tests set it) and cost nothing otherwise.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import array_api_compat
 
-# Its own types name libraries that need not be installed (CuPy, JAX).
+# Its own type hints name libraries that need not be installed (CuPy, JAX).
 _compat: Any = array_api_compat
 
 Array: TypeAlias = Any
@@ -26,7 +25,7 @@ if TYPE_CHECKING or os.environ.get("DGN_CHECK_SHAPES"):
 else:
 
     class _Unchecked:
-        """Stands in for jaxtyping's names, so that production needs no jaxtyping."""
+        """Stands in for jaxtyping's names, so that production does not need jaxtyping."""
 
         def __class_getitem__(cls, _: object) -> Any:
             return Any
@@ -41,40 +40,46 @@ __all__ = [
     "cast_like",
     "device_of",
     "is_array",
-    "is_learning",
     "namespace",
+    "requires_gradient",
 ]
+
+_NAMESPACES: dict[type, Any] = {}
 
 
 def is_array(value: object) -> bool:
     """Whether this is an array of a library that follows the array API standard."""
-    return _compat.is_array_api_obj(value)
+    return value.__class__ in _NAMESPACES or _compat.is_array_api_obj(value)
 
 
 def device_of(array: Array) -> Any:
-    """Where the array lies, as its library's functions take it."""
-    return _compat.device(array)
+    """The device of an array, as its library's functions take it."""
+    return array.device if hasattr(array, "is_cuda") else _compat.device(array)
 
 
 def namespace(array: Array) -> Any:
     """The array API functions that work on this array."""
-    return _namespace_of(array.__class__) or _compat.array_namespace(array)
+    # A lookup by type, because it happens many times per search. It is a plain dictionary and not
+    # a cached function so that torch.compile can trace through it.
+    found = _NAMESPACES.get(array.__class__)
+    return _find_namespace(array) if found is None else found
 
 
-@functools.cache
-def _namespace_of(kind: type) -> Any:
-    # Looking the namespace up costs microseconds, many times a search. NumPy's and torch's depend
-    # on nothing but the type; others are looked up array by array.
-    package = kind.__module__.partition(".")[0]
-    if package not in {"numpy", "torch"}:
-        return None
-    return importlib.import_module(f"array_api_compat.{package}")
+def _find_namespace(array: Array) -> Any:
+    kind: type = array.__class__
+    libraries = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    for package in ("numpy", "torch"):
+        if package in libraries:
+            # Only for these two does the namespace depend on the type alone.
+            _NAMESPACES[kind] = importlib.import_module(f"array_api_compat.{package}")
+            return _NAMESPACES[kind]
+    return _compat.array_namespace(array)
 
 
 def cast_like(values: Any, like: Array) -> Array:
     """`values` (an array, a list or a number) with the type, dtype and device of `like`.
 
-    Mixed dtypes would promote a whole batch to float64 behind the user's back.
+    Mixed dtypes would silently promote a whole batch to float64.
     """
     xp = namespace(like)
     if is_array(values) and namespace(values) is xp:
@@ -82,6 +87,6 @@ def cast_like(values: Any, like: Array) -> Array:
     return xp.asarray(values, dtype=like.dtype, device=device_of(like))
 
 
-def is_learning(array: Array) -> bool:
-    """Whether a gradient will be asked of this array: a soft search, in training."""
+def requires_gradient(array: Array) -> bool:
+    """Whether a gradient will flow through this array: a soft search during training."""
     return bool(getattr(array, "requires_grad", False))

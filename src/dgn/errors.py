@@ -1,14 +1,14 @@
-"""Every exception that dgn raises on purpose.
+"""The exceptions that dgn raises on purpose.
 
     DGNError
-    ├── InvalidInput       an argument is not what a function allows (also a ValueError)
-    ├── SearchTooLarge     an exact search would not end within its limit
-    ├── BrokenInput        a file does not hold what it should; names file and line
+    ├── InvalidInput       an argument has a value that is not allowed (also a ValueError)
+    ├── BrokenInput        a file does not contain what it should; names the file and the line
+    ├── MissingExtra       an optional dependency is not installed (also an ImportError)
+    ├── SearchTooLarge     an exact search would exceed its limit
     ├── StoreError         a page store cannot be built or opened
-    ├── StudyStopped       a search ended before it was done; what it found is kept
-    └── MissingExtra       an optional dependency is not installed (also an ImportError)
+    └── StudyStopped       a hyperparameter search stopped early; its finished trials are kept
 
-A message says what was found, what is allowed and, where it helps, what to do.
+Every message is a sentence that says what was wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -18,44 +18,81 @@ from typing import Any
 
 
 class DGNError(Exception):
-    """The root of the tree: `except DGNError` catches all that dgn raises on purpose."""
+    """Base class of all exceptions that dgn raises on purpose."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors of a worker process come back pickled, and Python would call the class with the
-        # message alone, which most of these do not take.
-        return _rebuilt, (type(self), self.args, self.__dict__)
+        # Worker processes send their exceptions pickled, and pickle would call the class with the
+        # message alone, which most of these classes do not accept.
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def _rebuilt(kind: type[DGNError], args: tuple[Any, ...], about: dict[str, Any]) -> DGNError:
+def _rebuild(kind: type[DGNError], args: tuple[Any, ...], attributes: dict[str, Any]) -> DGNError:
     error = kind.__new__(kind)
     error.args = args
-    error.__dict__.update(about)
+    error.__dict__.update(attributes)
     return error
 
 
 class InvalidInput(DGNError, ValueError):
-    """An argument is not what the function allows."""
+    """An argument has a value that the function does not allow.
 
-    def __init__(self, argument: str, *, found: str, allowed: str) -> None:
-        super().__init__(f"{argument}: found {found}; allowed: {allowed}")
+    Args:
+        argument: The name of the argument.
+        found: What was passed.
+        allowed: What is allowed, as it reads after "must be".
+        message: The whole message, where "ARGUMENT must be ALLOWED; got FOUND." does not fit.
+    """
+
+    def __init__(
+        self, argument: str, *, found: str = "", allowed: str = "", message: str = ""
+    ) -> None:
+        super().__init__(message or f"{argument} must be {allowed}; got {found}.")
         self.argument = argument
         self.found = found
         self.allowed = allowed
 
 
-class SearchTooLarge(DGNError):
-    """An exact search looked at as many sets as it was allowed to, and is not done."""
-
-
 class BrokenInput(DGNError, ValueError):
-    """A file does not hold what it should, at this line (None: the file as a whole)."""
+    """A file does not contain what it should.
 
-    def __init__(self, file: object, line: int | None, *, found: str, allowed: str) -> None:
+    Args:
+        file: The file, or a description of the input.
+        line: The line number, counted from 1; None for the file as a whole.
+        found: What the file contains instead.
+        allowed: What is expected there.
+        message: The whole message after the place, where "expected ALLOWED; found FOUND." does not
+            fit.
+    """
+
+    def __init__(
+        self,
+        file: object,
+        line: int | None,
+        *,
+        found: str = "",
+        allowed: str = "",
+        message: str = "",
+    ) -> None:
         place = str(file) if line is None else f"{file}, line {line:,}"
-        super().__init__(f"{place}: found {found}; allowed: {allowed}")
+        super().__init__(f"{place}: " + (message or f"expected {allowed}; found {found}."))
         self.file = str(file)
         self.line = line
         self.found = found
+        self.allowed = allowed
+
+
+class MissingExtra(DGNError, ImportError):
+    """A part of dgn needs a package that a plain installation does not include."""
+
+    def __init__(self, part: str, *, package: str, extra: str) -> None:
+        super().__init__(
+            f"{part} requires {package}, which is not installed. Install it with: "
+            f"pip install 'dgn[{extra}]' (from a clone of the repository: pip install '.[{extra}]')"
+        )
+
+
+class SearchTooLarge(DGNError):
+    """An exact search reached its limit before it could prove an optimum."""
 
 
 class StoreError(DGNError):
@@ -63,20 +100,16 @@ class StoreError(DGNError):
 
 
 class StudyStopped(DGNError):
-    """A search ended before it was done; what it found is kept."""
-
-
-class MissingExtra(DGNError, ImportError):
-    """A part of dgn needs a package that `pip install dgn` alone does not bring."""
-
-    def __init__(self, part: str, *, package: str, extra: str) -> None:
-        super().__init__(
-            f"{part} needs {package}, which is not installed; install it with: "
-            f"pip install 'dgn[{extra}]'"
-        )
+    """A hyperparameter search stopped early; its finished trials are kept."""
 
 
 def require_extra(part: str, *, package: str, extra: str) -> None:
-    """Raise MissingExtra unless the package is installed."""
+    """Raise MissingExtra unless the package is installed.
+
+    Args:
+        part: The part of dgn that needs the package, as the subject of the message.
+        package: The name of the package to import.
+        extra: The extra of dgn that installs it.
+    """
     if importlib.util.find_spec(package) is None:
         raise MissingExtra(part, package=package, extra=extra)

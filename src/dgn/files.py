@@ -1,40 +1,83 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files that are written completely or not at all, and short fingerprints of what they contain."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from dgn.errors import InvalidInput
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: there, nobody guards a folder
+except ImportError:  # Windows has no such locks; there, folders are not protected
     fcntl = None
+
+_SAMPLE = 1 << 20
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Write a file whole or not at all, also when the machine stops in the middle of it."""
-    content = content.encode() if isinstance(content, str) else content
-    # Each process has a name of its own: two that write one file must not share a half of it.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    """Write a file so that other processes see the old or the new content, never a part.
+
+    A symbolic link is followed: the file that it points to is replaced, not the link.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    with open_atomically(path) as stream:
+        stream.write(data)
+
+
+@contextmanager
+def open_atomically(path: Path) -> Generator[IO[bytes]]:
+    """Open a file for writing; it replaces the old one only when the block ends without an error.
+
+    Pipes and devices cannot be replaced and are written directly.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    target = path.resolve()
+    with temporary_sibling(target) as partial:
         with partial.open("wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        partial.replace(path)
+        if target.exists():
+            shutil.copymode(target, partial)
+        partial.replace(target)
+
+
+@contextmanager
+def temporary_sibling(path: Path) -> Generator[Path]:
+    """A hidden path next to `path` that nobody else uses; removed at the end of the block."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
     finally:
         partial.unlink(missing_ok=True)
 
 
+def save_figure(figure: Any, path: Path, **options: Any) -> None:
+    """Save a Matplotlib figure atomically, in the format that the suffix of the path names."""
+    target = path.resolve()
+    with temporary_sibling(target) as partial:
+        figure.savefig(partial, format=path.suffix.lstrip(".").lower(), **options)
+        partial.replace(target)
+
+
 @contextmanager
 def only_writer(folder: Path) -> Generator[None]:
-    """Within, no other process writes to this folder; what a killed one left is cleared away.
+    """Hold the folder's lock, and remove partial files that a killed process has left there.
 
-    The lock goes with the process that holds it, however that ends.
+    The operating system releases the lock when the process ends, however it ends.
+
+    Raises:
+        InvalidInput: Another process holds the lock.
     """
     with (folder / ".lock").open("w") as lock:
         if fcntl is not None:
@@ -42,9 +85,40 @@ def only_writer(folder: Path) -> Generator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise InvalidInput(
-                    "out", found=f"another process at work in {folder}", allowed="another folder"
+                    "out",
+                    message=f"Another process is writing to {folder}; wait for it, or choose "
+                    "another folder.",
                 ) from None
         for left in folder.glob(".*.partial"):
             left.unlink(missing_ok=True)
         yield
         (folder / ".lock").unlink(missing_ok=True)
+
+
+def fingerprint_of(path: Path) -> str:
+    """A hash that changes when the content of a file or a folder changes.
+
+    A file is identified by its size and by one megabyte each of its beginning, middle and end, so
+    that fingerprints stay cheap at any size; files of up to three megabytes are hashed completely.
+    A folder is identified by the names, sizes and modification times of its files.
+    """
+    if path.is_dir():
+        return _fingerprint_of_folder(path)
+    size = path.stat().st_size
+    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+    with path.open("rb") as stream:
+        if size <= 3 * _SAMPLE:
+            digest.update(stream.read())
+        else:
+            for place in (0, (size - _SAMPLE) // 2, size - _SAMPLE):
+                stream.seek(place)
+                digest.update(stream.read(_SAMPLE))
+    return digest.hexdigest()
+
+
+def _fingerprint_of_folder(folder: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(path for path in folder.iterdir() if path.is_file()):
+        status = file.stat()
+        digest.update(f"{file.name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Numerics that took thought, each with its reason. All work on NumPy and torch alike."""
+"""Numerical functions that took thought, each with its reason. All work on NumPy and torch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dgn.arrays import Array, Float, device_of, namespace
 def safe_power(x: Float[Array, "*shape"], exponent: float) -> Float[Array, "*shape"]:
     """x**exponent for x ≥ 0, with a finite gradient at 0.
 
-    A root has an infinite slope at zero, and zeros are common (ReLU makes them): one of them
+    A root has an infinite slope at zero, and zeros are common (ReLU produces them): one of them
     would turn the whole gradient into NaN. The slope at exactly zero is taken as zero. The inner
-    `where` keeps the infinity out of the backward pass; the outer one puts the value right.
+    `where` keeps the infinity out of the backward pass; the outer one restores the value.
     """
     xp = namespace(x)
     positive = x > 0
@@ -29,14 +29,27 @@ def safe_divide(
     return xp.where(zero, xp.full_like(quotient, at_zero), quotient)
 
 
+def row_dot(rows: Float[Array, "*batch width"], weights: Float[Array, "..."]) -> Array:
+    """The dot product of every row with its weights, over the last axis.
+
+    Each row is summed separately, so that the result of a row does not depend on the rows around
+    it: one matrix product may round the same row differently in another batch.
+    """
+    xp = namespace(rows)
+    if hasattr(xp, "log_softmax"):  # torch; array-api-compat's vecdot fails under torch.func.vmap
+        weights = xp.broadcast_to(weights, rows.shape)
+        return (rows[..., None, :] @ weights[..., None])[..., 0, 0]
+    return xp.vecdot(rows, weights)
+
+
 def log_softmax_with_complement(
     logits: Float[Array, "*shape"],
 ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """log p and log(1 − p) for p = softmax(logits) over the last axis, for any finite logits.
 
-    log(1 − exp(log p)) is useless where p rounds to 1. Only the largest p can pass one half, and
-    one minus it is the sum of the others, which log-sum-exp gives exactly; for the rest log1p is
-    safe. At a temperature of 0.01 this is a finite −10,000 where the direct way gives log 0.
+    log(1 − exp(log p)) is useless where p rounds to 1. Only the largest p can exceed one half, and
+    one minus it is the sum of the others, which log-sum-exp computes exactly; for the rest log1p
+    is safe. At a temperature of 0.01 this is a finite −10,000 where the direct way gives log 0.
     """
     xp = namespace(logits)
     log_p = _log_softmax(logits)
@@ -49,8 +62,9 @@ def log_softmax_with_complement(
 
 
 def lowest_log(like: Array) -> float:
-    """A finite stand-in for log 0: some of these add up without becoming −inf, and −inf − −inf
-    is where NaN begins.
+    """A finite stand-in for log 0.
+
+    A few of these can be added without reaching −inf, and NaN begins with −inf − −inf.
     """
     return float(namespace(like).finfo(like.dtype).min) / 4
 
@@ -59,7 +73,7 @@ def _log_softmax(logits: Float[Array, "*shape"]) -> Array:
     xp = namespace(logits)
     if hasattr(xp, "log_softmax"):  # torch's own is a single kernel, forward and backward
         return xp.log_softmax(logits, dim=-1)
-    # The shift comes first: among logits of −10³⁷ (all items exhausted) adding log n is lost.
+    # The shift comes first: next to logits of −10³⁷ (all items exhausted) adding log n is lost.
     shifted = logits - xp.max(logits, axis=-1, keepdims=True)
     return shifted - _log_sum_exp(shifted)
 

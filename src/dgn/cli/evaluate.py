@@ -1,105 +1,154 @@
-"""`dgn evaluate`: every way to pick, on the same claims with the same candidates."""
+"""`dgn evaluate`: compare ways to select on the same queries with the same passages."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dgn.cli.arguments import new_file, positive
-from dgn.errors import InvalidInput, require_extra
+from dgn.cli.options import (
+    PAGES_HELP,
+    QUERIES_HELP,
+    new_file,
+    positive,
+    print_problems,
+    refuse_overwriting,
+    show_progress,
+)
+from dgn.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dgn.evaluation import ContestResult
-    from dgn.evaluation.contenders import Contender, Questions
+    from dgn.evaluation import Baseline, BaselineResult, EvaluationSet
+    from dgn.text import PooledVectors
 
 _DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k", "greedy")
+_DIVERSIFIERS = ("mmr", "msd", "dpp")
 _FACETS = ("facets", "facets-no-title", "facets-untrained", "facets-untrained-no-title")
-_NAMES = (*_DEFAULT, "mmr", "msd", "dpp", *_FACETS)
-_WITH_NUMBER = ("greedy", "mmr", "msd", "dpp")
+_NAMES = (*_DEFAULT, *_DIVERSIFIERS, *_FACETS)
+_WITH_NUMBER = ("greedy", *_DIVERSIFIERS)
 
 
 def add_parser(commands: Any) -> None:
     """Add `evaluate`."""
-    evaluate = commands.add_parser("evaluate", help="score ways to pick, and compare them")
-    evaluate.add_argument("claims", type=Path, metavar="CLAIMS", help="JSONL of any of our formats")
-    evaluate.add_argument("--pages", type=Path, help="a page store, or a folder of pages")
-    evaluate.add_argument("--retrieved", type=Path, help="JSONL: id, pages; in place of oracle's")
-    evaluate.add_argument("--vectors", default="wordllama", help="as for dgn data features")
-    evaluate.add_argument("--unit", action="store_true", help="scale vectors to length 1")
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="score and compare ways to select",
+        description="Score baselines and models on the same queries with the same passages.",
+    )
+    evaluate.add_argument("--queries", type=Path, required=True, metavar="FILE", help=QUERIES_HELP)
+    evaluate.add_argument("--pages", type=Path, help=PAGES_HELP)
     evaluate.add_argument(
-        "--features", type=Path, metavar="FOLDER", help="keep the embedded claims here"
+        "--retrieved",
+        type=Path,
+        metavar="FILE",
+        help="JSONL file with id and pages, in place of the pages of the evidence",
     )
     evaluate.add_argument(
-        "--contenders",
+        "--vectors", default="wordllama", help="vectors of top-k, greedy, mmr, msd and dpp"
+    )
+    evaluate.add_argument("--unit", action="store_true", help="scale the vectors of greedy to 1")
+    evaluate.add_argument(
+        "--baselines",
         nargs="*",
         default=list(_DEFAULT),
         metavar="NAME",
         help=f"{', '.join(_NAMES)}; greedy:10 sets its scale, mmr:0.3 its diversity",
     )
     evaluate.add_argument(
-        "--models", nargs="*", type=Path, default=[], metavar="RUN", help="folders of dgn train"
+        "--model",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FOLDER",
+        help="model folders, names on the hub, or untrained",
     )
-    evaluate.add_argument("--k", nargs="+", type=positive, default=[1, 3, 5, 7])
+    evaluate.add_argument("-k", "--k", nargs="+", type=positive, default=[1, 3, 5, 7])
     evaluate.add_argument(
-        "--cut-off", type=positive, default=5, help="picks that FEVER's own scores count"
+        "--cut-off", type=positive, default=5, help="passages that FEVER's own scores count"
     )
     evaluate.add_argument("--against", metavar="NAME", help="compare all others with this one")
-    evaluate.add_argument("--seed", type=int, default=0, help="of the bootstrap")
+    evaluate.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     evaluate.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    evaluate.add_argument("--per-claim", type=new_file, metavar="JSONL", help="write every pick")
-    evaluate.add_argument("--skip-bad", action="store_true", help="go on after broken lines")
-    evaluate.set_defaults(run=_run)
+    evaluate.add_argument(
+        "--out", type=new_file, metavar="FILE", help="JSONL file for what each one selected"
+    )
+    evaluate.add_argument("--skip-bad", action="store_true", help="skip broken rows and list them")
+    evaluate.set_defaults(run=_run, parser=evaluate)
 
 
 def _run(options: argparse.Namespace) -> int:
-    for package in ("msgspec", "rich"):
-        require_extra("dgn evaluate", package=package, extra="data")
-    require_extra("dgn evaluate", package="wordllama", extra="text")
-    from dgn.cli.progress import progress_bar
-    from dgn.evaluation import run_contest
+    refuse_overwriting(options.out, [options.queries, options.pages, options.retrieved])
+    from dgn.data import Dataset, Problems
+    from dgn.evaluation import EvaluationSet, run_comparison
 
-    contenders = [_contender(name) for name in options.contenders]
-    contenders += [_trained(folder, options.models) for folder in options.models]
-    names = [contender.name for contender in contenders]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:  # the tables' rows are named
-        raise InvalidInput("contenders", found=f"two named {twice[0]}", allowed="different names")
-    if not contenders:
-        raise InvalidInput("contenders", found="none", allowed=", ".join(_NAMES))
-    asked = [*options.contenders, *map(str, options.models)]
-    # By the name in the tables, or as it was asked for.
+    baselines = [_baseline(name, options) for name in options.baselines]
+    taken = [baseline.name for baseline in baselines]
+    baselines += [_model(folder, options.model, taken) for folder in options.model]
+    names = _checked_names(baselines)
+    asked = [*options.baselines, *options.model]
+    # A baseline may be named as in the tables, or as it was asked for.
     known = dict(zip(asked, names, strict=True)) | {name: name for name in names}
     if options.against is not None and options.against not in known:
-        raise InvalidInput("against", found=repr(options.against), allowed=", ".join(names))
+        found, allowed = repr(options.against), f"one of {', '.join(names)}"
+        raise InvalidInput("against", found=found, allowed=allowed)
     against = options.against and known[options.against]
-    with progress_bar("evaluating") as update:
-        questions = _questions(options, update)
-        results = run_contest(
-            contenders,
-            questions,
+    problems = Problems(skip=options.skip_bad)
+    with show_progress("evaluating") as update:
+        dataset = Dataset(options.queries, options.pages, options.retrieved)
+        evaluation_set = EvaluationSet.of(dataset, problems)
+        results = run_comparison(
+            baselines,
+            evaluation_set,
             options.k,
             cut_off=options.cut_off,
             seed=options.seed,
             on_progress=lambda name: update(name, None),
         )
-    if options.per_claim:
-        _write_claims(options.per_claim, questions, results)
-    compared = _compared(results, against, questions, options) if against else {}
+    print_problems(problems)
+    lost = int(evaluation_set.missing.sum())
+    if lost:
+        print(
+            f"gold sentences that are not among the passages, and so not found: {lost:,}",
+            file=sys.stderr,
+        )
+    if options.out:
+        _write_rows(options.out, evaluation_set, results)
+    compared = _compared(results, against, evaluation_set, options) if against else {}
     if options.json:
-        print(json.dumps(_as_json(questions, results, compared), indent=2, ensure_ascii=False))
+        print(json.dumps(_to_dict(evaluation_set, results, compared), indent=2, ensure_ascii=False))
     else:
-        _print_tables(questions, results, compared, against, options)
+        _print_tables(evaluation_set, results, compared, against, options)
     return 0
 
 
-def _contender(name: str) -> Contender:
-    from dgn.evaluation.contenders import Bm25, CosineTopK, FirstSentences, TfIdf, UntrainedGreedy
+def _checked_names(baselines: Sequence[Baseline]) -> list[str]:
+    names = [baseline.name for baseline in baselines]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInput(
+            "baselines", message=f"Two baselines are named {twice[0]}; each needs its own name."
+        )
+    if not names:
+        raise InvalidInput("baselines", found="none", allowed=f"one of {', '.join(_NAMES)}")
+    return names
+
+
+def _baseline(name: str, options: argparse.Namespace) -> Baseline:
+    from dgn.evaluation import (
+        Bm25,
+        CosineTopK,
+        Diversified,
+        FirstPassages,
+        SelectorBaseline,
+        TfIdf,
+        untrained_greedy,
+    )
+    from dgn.selector import Selector
 
     kind, _, value = name.partition(":")
     try:
@@ -108,85 +157,68 @@ def _contender(name: str) -> Contender:
         number = None
     if kind not in _NAMES or (value and (number is None or kind not in _WITH_NUMBER)):
         numbered = ", ".join(f"{kind}:NUMBER" for kind in _WITH_NUMBER)
-        allowed = f"{', '.join(_NAMES)}; {numbered}"
-        raise InvalidInput("contenders", found=repr(name), allowed=allowed)
-    if kind in ("mmr", "msd", "dpp"):
-        from dgn.evaluation.contenders.peers import Diversified
-
-        return Diversified(kind, 0.5 if number is None else number)
+        allowed = f"names out of {', '.join(_NAMES)}, {numbered}"
+        raise InvalidInput("baselines", found=repr(name), allowed=allowed)
     if kind in _FACETS:
-        from dgn.evaluation.contenders.facets import ClaimFacets
-
-        titles = not kind.endswith("-no-title")
         untrained = kind.startswith("facets-untrained")
-        make = ClaimFacets.untrained if untrained else ClaimFacets.pretrained
-        return make(titles=titles)
+        selector = Selector.from_pretrained("untrained" if untrained else None)
+        return SelectorBaseline(kind, selector, titles=not kind.endswith("-no-title"))
+    if kind in _DIVERSIFIERS:
+        return Diversified(kind, _vectors(options.vectors), 0.5 if number is None else number)
     if kind == "greedy":
-        return UntrainedGreedy(1.0 if number is None else number)
-    plain = {
-        "first": FirstSentences,
-        "tfidf": TfIdf,
-        "tfidf-bigrams": lambda: TfIdf(bigrams=True),
-        "bm25": Bm25,
-        "top-k": CosineTopK,
-    }
-    return plain[kind]()
+        scale = 1.0 if number is None else number
+        return untrained_greedy(_vectors(options.vectors), scale, unit=options.unit)
+    if kind == "top-k":
+        return CosineTopK(_vectors(options.vectors))
+    if kind == "bm25":
+        return Bm25()
+    return FirstPassages() if kind == "first" else TfIdf(bigrams=kind == "tfidf-bigrams")
 
 
-def _trained(folder: Path, folders: Sequence[Path]) -> Contender:
-    require_extra("--models", package="torch", extra="train")
-    from dgn.training.contender import open_contender
+@cache
+def _vectors(name: str) -> PooledVectors:
+    from dgn.text import open_vectors
 
-    contender = open_contender(folder)
-    if [other.resolve().name for other in folders].count(contender.name) > 1:
-        contender.name = str(folder)
-    return contender
+    return open_vectors(name)
 
 
-def _questions(options: argparse.Namespace, update: Any) -> Questions:
-    from dgn.cli.data import list_problems
-    from dgn.data.lines import Problems
-    from dgn.evaluation.questions import read_questions
-    from dgn.features import ExampleSource, FeatureOptions
+def _model(folder: str, folders: Sequence[str], taken: Sequence[str]) -> Baseline:
+    """A model as a baseline, named after its folder, or by its path if the name is taken."""
+    from dgn.evaluation import SelectorBaseline
+    from dgn.selector import Selector
 
-    problems = Problems(skip=options.skip_bad)
-    with tempfile.TemporaryDirectory(prefix="dgn-evaluate-") as temporary:
-        questions = read_questions(
-            ExampleSource(options.claims, options.pages, options.retrieved),
-            options.features or Path(temporary, "features"),
-            FeatureOptions(options.vectors, options.unit),
-            problems,
-            on_progress=lambda claims, _: update(f"{claims:,} claims embedded", None),
-        )
-    list_problems(problems)
-    lost = int(questions.missing.sum())
-    if lost:
-        print(f"gold sentences that are no candidate, and so not found: {lost:,}", file=sys.stderr)
-    return questions
+    name = Path(folder).resolve().name
+    if [*(Path(other).resolve().name for other in folders), *taken].count(name) > 1:
+        name = folder
+    return SelectorBaseline(name, Selector.from_pretrained(folder))
 
 
 def _compared(
-    results: Sequence[ContestResult],
+    results: Sequence[BaselineResult],
     against: str,
-    questions: Questions,
+    evaluation_set: EvaluationSet,
     options: argparse.Namespace,
 ) -> dict[str, dict[int, Any]]:
     from dgn.evaluation import compare
 
     base = next(result for result in results if result.name == against)
     return {
-        result.name: {k: compare(result, base, questions, k, seed=options.seed) for k in options.k}
+        result.name: {
+            k: compare(result, base, evaluation_set, k, seed=options.seed) for k in options.k
+        }
         for result in results
         if result is not base
     }
 
 
-def _as_json(
-    questions: Questions, results: Sequence[ContestResult], compared: dict[str, dict[int, Any]]
+def _to_dict(
+    evaluation_set: EvaluationSet,
+    results: Sequence[BaselineResult],
+    compared: dict[str, dict[int, Any]],
 ) -> dict[str, Any]:
     return {
-        "claims": len(questions.examples),
-        "results": [result.as_row() for result in results],
+        "queries": len(evaluation_set.examples),
+        "results": [result.to_dict() for result in results],
         "compared": {
             name: {str(k): asdict(one) for k, one in by_k.items()}
             for name, by_k in compared.items()
@@ -194,36 +226,39 @@ def _as_json(
     }
 
 
-def _write_claims(path: Path, questions: Questions, results: Sequence[ContestResult]) -> None:
-    from dgn.evaluation import claim_rows
+def _write_rows(
+    path: Path, evaluation_set: EvaluationSet, results: Sequence[BaselineResult]
+) -> None:
+    from dgn.evaluation import query_rows
     from dgn.files import write_atomically
 
-    rows = (json.dumps(row, ensure_ascii=False) for row in claim_rows(questions, results))
+    rows = (json.dumps(row, ensure_ascii=False) for row in query_rows(evaluation_set, results))
     write_atomically(path, "\n".join(rows) + "\n")
 
 
 def _print_tables(
-    questions: Questions,
-    results: Sequence[ContestResult],
+    evaluation_set: EvaluationSet,
+    results: Sequence[BaselineResult],
     compared: dict[str, dict[int, Any]],
     against: str | None,
     options: argparse.Namespace,
 ) -> None:
-    from dgn.evaluation.wording import difference, short
+    from dgn.evaluation.comparison import format_difference, format_score
 
     ks = [f"k = {k}" for k in options.k]
-    with_gold = int((questions.gold.any(axis=1) | (questions.missing > 0)).sum())
-    count = f"{with_gold:,} claims"
-    if with_gold < len(questions.examples):
-        count += f" with gold of {len(questions.examples):,}"
-    if questions.unanswerable:
-        count += f" and {len(questions.unanswerable):,} without a candidate"
+    with_gold = int((evaluation_set.gold.any(axis=1) | (evaluation_set.missing > 0)).sum())
+    count = f"{with_gold:,} queries"
+    if with_gold < len(evaluation_set.examples):
+        count += f" with gold of {len(evaluation_set.examples):,}"
+    if evaluation_set.unanswerable:
+        count += f" and {len(evaluation_set.unanswerable):,} without passages"
     _print_table(
         f"Recall of gold sentences, macro, ± half of the 95% interval; {count}",
         ks,
         {
             r.name: [
-                f"{short(one.recall.mean)} ±{short((one.recall.high - one.recall.low) / 2)}"
+                f"{format_score(one.recall.mean)} "
+                f"±{format_score((one.recall.high - one.recall.low) / 2)}"
                 for one in r.at
             ]
             for r in results
@@ -240,42 +275,37 @@ def _print_tables(
         {r.name: [_pair(one.micro.recall, one.micro.precision) for one in r.at] for r in results},
     )
     _print_table(
-        f"FEVER's official evidence scores, of the first {options.cut_off} picks",
+        f"FEVER's official evidence scores of the first {options.cut_off} passages",
         ["recall", "precision", "F1"],
         {
-            r.name: [short(r.fever.recall), short(r.fever.precision), short(r.fever.f1)]
+            r.name: [format_score(s) for s in (r.fever.recall, r.fever.precision, r.fever.f1)]
             for r in results
             if r.fever is not None
         },
     )
     if compared:
         _print_table(
-            f"Recall against {against}: the difference (its p-value)",
+            f"Recall against {against}: difference (p-value)",
             ks,
             {
-                name: [difference(one.difference.mean, one.p_value) for one in by_k.values()]
+                name: [format_difference(one.difference.mean, one.p_value) for one in by_k.values()]
                 for name, by_k in compared.items()
             },
         )
 
 
 def _print_table(title: str, columns: Sequence[str], rows: dict[str, list[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     if not rows:
         return
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("contender", no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, cells in rows.items():
-        table.add_row(name, *cells)
-    Console(highlight=False, soft_wrap=True).print(table)
+    table = [["", *columns], *([name, *cells] for name, cells in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    print(f"\n{title}")
+    for row in table:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
 
 
 def _pair(first: float, second: float) -> str:
-    from dgn.evaluation.wording import short
+    from dgn.evaluation.comparison import format_score
 
-    return f"{short(first)}/{short(second)}"
+    return f"{format_score(first)}/{format_score(second)}"

@@ -1,79 +1,85 @@
-"""`dgn`: the command line."""
+"""`dgn`: the command line.
+
+Exit codes: 0 for success, 1 for a failure, 2 for a usage error, 130 for Ctrl-C, 143 for SIGTERM.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import dgn
-from dgn.cli import data, evaluate, reproduce, select, teach, train, tune
-from dgn.cli.arguments import positive
-from dgn.errors import DGNError
+from dgn.cli import data, evaluate, select, train, tune
+from dgn.errors import DGNError, InvalidInput
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 if it went well, 1 for a mistake of the user, 130 for Ctrl-C."""
+    """Run a command, and return its exit code."""
     parser = _parser()
     options, more = parser.parse_known_args(arguments)
-    if "more" in options:
-        # The command has a parser of its own, which it can build only once torch is there.
-        options.more = more
-    elif more and "more_pages" in options and not any(m[:1] == "-" != m for m in more):
-        # argparse gives up on names that come behind an option: select CLAIM -k 3 PAGE
+    takes_pages = isinstance(getattr(options, "pages", None), list)
+    if more and takes_pages and not any(m[:1] == "-" != m for m in more):
+        # argparse does not accept files after an option: select QUERY -k 3 PAGE
         options.pages += more
     elif more:
-        parser.error(f"unrecognized arguments: {' '.join(more)}")
+        options.parser.error(f"unrecognized arguments: {' '.join(more)}")
     try:
-        return options.run(options)
+        with _terminated_by_exception():
+            return options.run(options)
+    except InvalidInput as error:
+        print(f"dgn: {error}", file=sys.stderr)
+        return 2
     except DGNError as error:
         print(f"dgn: {error}", file=sys.stderr)
         return 1
     except UnicodeEncodeError as error:
+        character = error.object[error.start]
         print(
-            f"dgn: the output takes no {error.object[error.start]!r}; set PYTHONIOENCODING=utf-8",
+            f"dgn: The output cannot contain {character!r}; set PYTHONIOENCODING=utf-8.",
             file=sys.stderr,
         )
         return 1
     except BrokenPipeError:
-        # Whoever reads our output (`head`) has seen enough; Python must not complain at exit.
+        # The reader of our output (`head`) has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        # A full disk, a folder that may not be written to: the system's own words say it best.
+        # A full disk or a folder without write permission: the system's own words are best.
         print(f"dgn: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("dgn: stopped", file=sys.stderr)
+        print("dgn: interrupted", file=sys.stderr)
         return 130
+
+
+@contextlib.contextmanager
+def _terminated_by_exception() -> Generator[None]:
+    """SIGTERM raises SystemExit, so that temporary files are removed."""
+
+    def stop(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="dgn", description="Pick the few items that together say the most."
+        prog="dgn", description="Select the few passages that together cover a query."
     )
     parser.add_argument("--version", action="version", version=f"dgn {dgn.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo", help="train on a generated problem and print the paper's table"
-    )
-    demo.add_argument(
-        "--seeds", type=positive, default=1, metavar="N", help="average over N seeds (default 1)"
-    )
-    demo.set_defaults(run=_run_demo)
-    select.add_parser(commands)
-    data.add_parser(commands)
-    teach.add_parser(commands)
-    train.add_parser(commands)
-    tune.add_parser(commands)
-    evaluate.add_parser(commands)
-    reproduce.add_parser(commands)
+    for command in (select, data, train, tune, evaluate):
+        command.add_parser(commands)
     return parser
-
-
-def _run_demo(options: argparse.Namespace) -> int:
-    from dgn.cli.demo import show_demo
-
-    show_demo(options.seeds)
-    return 0

@@ -1,57 +1,74 @@
-"""`dgn train`: from features to a trained model, with a bar to watch."""
+"""`dgn train`: from features to a trained model, with its progress."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import json
+import os
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from dgn.encoders import family_names, find_family
 from dgn.errors import require_extra
+from dgn.settings import types_of
+from dgn.training.config import SECTIONS, RunConfig, read_config
 
 if TYPE_CHECKING:
-    from dgn.training import EpochReport, RunConfig, RunResult, Trainer
+    from dgn.training import EpochReport, RunResult, Trainer
 
 _REFRESH_SECONDS = 0.5
+_LINE_SECONDS = 30.0
 
 
 def add_parser(commands: Any) -> None:
-    """Add `train`. Its settings are read only when it is the command: they need torch."""
+    """Add `train`."""
     train = commands.add_parser(
         "train",
         help="train a DGN, an Encoder or a DeepEncoder on features",
-        add_help=False,
+        description="Train on features. Run the same command again to resume a run.",
     )
-    train.set_defaults(run=_run, more=[])
+    train.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="model folder")
+    train.add_argument(
+        "--config", type=Path, metavar="TOML", help="settings; flags take precedence"
+    )
+    shown = train.add_mutually_exclusive_group()
+    shown.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    shown.add_argument("--json", action="store_true", help="print a JSON row for every epoch")
+    add_settings(train)
+    train.set_defaults(run=_run, parser=train)
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """A flag for every setting of a run, by sections; what is not given is not in the result."""
-    from dgn.training.config import SECTIONS, SETTINGS
-
-    for section, kind in SECTIONS.items():
+    """Add a flag for every setting of a run; flags that are not given are not in the result."""
+    sections = {**SECTIONS, **{name: find_family(name).settings for name in family_names()}}
+    added: set[str] = set()
+    for section, kind in sections.items():
         group = parser.add_argument_group(f"[{section}] of the TOML file")
+        kinds = types_of(kind)
         for one in dataclasses.fields(kind):
+            if one.name in added:  # two families may share a flag
+                continue
+            added.add(one.name)
             group.add_argument(
                 f"--{one.name.replace('_', '-')}",
                 dest=one.name,
                 default=argparse.SUPPRESS,
                 choices=one.metadata["choices"] or None,
                 metavar=None if one.metadata["choices"] else one.name.upper(),
-                help=f"{one.metadata['says']} (default {_shown(one.default)})",
-                **_type_of(SETTINGS[section][one.name]),
+                help=f"{one.metadata['help']} (default {_shown(one.default)})".replace("%", "%%"),
+                **_type_of(kinds[one.name]),
             )
 
 
 def config_from(options: argparse.Namespace) -> RunConfig:
-    """The TOML file's settings, with the flags' over them."""
-    from dgn.training.config import SETTINGS, RunConfig, read_config
-
+    """The settings of the TOML file, and those of the flags, which take precedence."""
     config = read_config(options.config) if options.config else RunConfig()
-    names = [name for settings in SETTINGS.values() for name in settings]
+    kinds = [*SECTIONS.values(), *(find_family(name).settings for name in family_names())]
+    names = [name for kind in kinds for name in types_of(kind)]
     return config.with_settings(
         {name: getattr(options, name) for name in names if hasattr(options, name)}
     )
@@ -72,21 +89,18 @@ def _shown(default: Any) -> str:
     return shown or "none"
 
 
+def require_training(command: str) -> None:
+    """Raise MissingExtra unless everything that training needs is installed."""
+    for package in ("torch", "safetensors", "tensorboardX", "matplotlib"):
+        require_extra(command, package=package, extra="train")
+    # Waiting threads of OpenMP sleep instead of spinning, which matters on a busy machine. It
+    # must be set before torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def _run(options: argparse.Namespace) -> int:
-    for package in ("torch", "safetensors", "rich", "tensorboardX", "matplotlib"):
-        require_extra("dgn train", package=package, extra="train")
-    parser = argparse.ArgumentParser(
-        prog="dgn train",
-        description="Train on features. A run that was stopped goes on: give the same command.",
-    )
-    parser.add_argument("--out", type=Path, required=True, help="the run's folder")
-    parser.add_argument("--config", type=Path, metavar="TOML", help="settings; flags override them")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--quiet", action="store_true", help="say nothing but errors")
-    shown.add_argument("--json", action="store_true", help="a JSON row for every epoch")
-    add_settings(parser)
-    options = parser.parse_args(options.more)
     config = config_from(options)
+    require_training("dgn train")
     if options.quiet:
         _train(config, options.out, _Watcher())
     elif options.json:
@@ -94,10 +108,10 @@ def _run(options: argparse.Namespace) -> int:
         if result.speaks:
             print(json.dumps(_summary(result)))
     else:
-        with _Bars(config) as bars:
-            result = _train(config, options.out, bars)
+        with _Lines(config) as lines:
+            result = _train(config, options.out, lines)
         if result.speaks:
-            _tell(result, config)
+            _print_result(result, config)
     return 0
 
 
@@ -107,12 +121,12 @@ def _train(config: RunConfig, out: Path, watcher: _Watcher) -> RunResult:
     try:
         return train(config, out, watcher.step, watcher.epoch)
     except KeyboardInterrupt:
-        print(f"dgn: stopped; the same command goes on in {out}", file=sys.stderr)
+        print(f"dgn: interrupted; run the same command again to resume {out}", file=sys.stderr)
         raise SystemExit(130) from None
 
 
 class _Watcher:
-    """Sees every step and epoch, and says nothing."""
+    """Sees every step and epoch, and prints nothing."""
 
     def step(self, trainer: Trainer) -> None:
         """After a step."""
@@ -126,54 +140,66 @@ class _JsonRows(_Watcher):
         print(json.dumps({**dataclasses.asdict(report), "recall": report.recall}), flush=True)
 
 
-class _Bars(_Watcher):
-    """A bar over all epochs, and a line for each that is done."""
+class _Lines(_Watcher):
+    """A line for every epoch, and a bar on a terminal; without one, a line now and then."""
 
     def __init__(self, config: RunConfig) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
         self._epochs = config.fit.epochs
-        self._console = Console(stderr=True, highlight=False)
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TimeRemainingColumn(),
-        )
-        self._progress = Progress(
-            *columns, console=self._console, disable=not self._console.is_terminal, transient=True
-        )
-        self._task = self._progress.add_task("preparing", total=None)
-        self._recall, self._refreshed = 0.0, 0.0
+        self._recall, self._refreshed = 0.0, time.monotonic()
+        self._progress: Any = None
+        if sys.stderr.isatty() and importlib.util.find_spec("rich") is not None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __enter__(self) -> _Bars:
-        self._progress.start()
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=20),
+                TimeRemainingColumn(),
+                console=Console(stderr=True, highlight=False),
+                transient=True,
+            )
+            self._task = self._progress.add_task("preparing", total=None)
+
+    def __enter__(self) -> _Lines:
+        if self._progress is not None:
+            self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self._progress is not None:
+            self._progress.stop()
 
     def step(self, trainer: Trainer) -> None:
         now = time.monotonic()
-        if now - self._refreshed < _REFRESH_SECONDS:
+        pause = _LINE_SECONDS if self._progress is None else _REFRESH_SECONDS
+        if now - self._refreshed < pause:
             return
         self._refreshed = now
-        position, steps = trainer.position, trainer.batches_in_an_epoch
-        self._progress.update(
-            self._task,
-            total=self._epochs * steps,
-            completed=position.epoch * steps + position.batch,
-            description=f"epoch {position.epoch + 1}/{self._epochs}  loss "
-            f"{trainer.running_loss:.4f}  recall {self._recall:.4f}  "
-            f"{trainer.claims_per_second:,.0f} claims/s",
+        position, steps = trainer.position, trainer.steps_per_epoch
+        text = (
+            f"epoch {position.epoch + 1} of {self._epochs}, step {position.batch} of {steps}: "
+            f"loss {trainer.running_loss:.4f}, recall {self._recall:.4f}, "
+            f"{trainer.queries_per_second:,.0f} queries/s"
         )
+        if self._progress is None:
+            self._print(text)
+        else:
+            done = position.epoch * steps + position.batch
+            total = self._epochs * steps
+            self._progress.update(self._task, total=total, completed=done, description=text)
 
     def epoch(self, report: EpochReport) -> None:
-        self._recall = report.recall
+        self._recall, self._refreshed = report.recall, time.monotonic()
         recalls = " / ".join(f"{recall:.4f}" for recall in report.recalls)
         learned = "start" if report.loss is None else f"loss {report.loss:.4f}"
-        speed = f"{report.claims_per_second:,.0f} claims/s" if report.loss is not None else ""
-        self._console.print(f"epoch {report.epoch:>3}  {learned:<12} recall {recalls}  {speed}")
+        speed = f"{report.queries_per_second:,.0f} queries/s" if report.loss is not None else ""
+        self._print(f"epoch {report.epoch:>3}  {learned:<12} recall {recalls}  {speed}")
+
+    def _print(self, text: str) -> None:
+        if self._progress is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self._progress.console.print(text)
 
 
 def _summary(result: RunResult) -> dict[str, Any]:
@@ -188,15 +214,22 @@ def _summary(result: RunResult) -> dict[str, Any]:
     }
 
 
-def _tell(result: RunResult, config: RunConfig) -> None:
-    best = result.reports[result.best_epoch]
+def _print_result(result: RunResult, config: RunConfig) -> None:
+    best, start = result.reports[result.best_epoch], result.reports[0]
     if result.was_finished:
-        print(f"{result.folder}: finished before, nothing to do")
-    elif result.resumed_at is not None:
-        print(f"went on from epoch {result.resumed_at}")
-    if not result.was_finished:
+        print(f"{result.folder}: already finished, nothing to do")
+    else:
+        if result.resumed_at is not None:
+            print(f"resumed at epoch {result.resumed_at}")
         print(f"stopped: {result.stopped}")
-    ks = " / ".join(map(str, config.fit.judged_at))
+    ks = " / ".join(map(str, config.fit.eval_ks))
     recalls = " / ".join(f"{recall:.4f}" for recall in best.recalls)
     print(f"best epoch {result.best_epoch}: validation recall {recalls} at k = {ks}")
+    if result.best_epoch == 0:
+        print("training did not improve the validation recall; the model is the start")
+    else:
+        pairs = zip(config.fit.eval_ks, start.recalls, best.recalls, strict=True)
+        lower = [f"{then:.4f} to {now:.4f} at k = {k}" for k, then, now in pairs if now < then]
+        if lower:
+            print(f"below the start: recall fell from {', '.join(lower)}")
     print(f"model, card, metrics and curves: {result.folder}")

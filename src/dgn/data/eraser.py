@@ -1,4 +1,4 @@
-"""The ERASER layout: a `docs/` folder with a sentence a line, and claims with evidence spans."""
+"""The ERASER layout: a `docs/` folder with one sentence per line, claims with evidence spans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Row(msgspec.Struct):
 _MOST_KEPT = 4096
 _LONGEST_NAME = 255  # of a file, in bytes
 _ROWS = msgspec.json.Decoder(_Row)
-_FORMAT = "ERASER's rows: annotation_id, query, classification, evidences [[docid, …_sentence]]"
+_FORMAT = "a row of ERASER: annotation_id, query, evidences [[docid, start_sentence, end_sentence]]"
 
 
 def read_eraser_claims(path: Path, problems: Problems | None = None) -> Iterator[Claim]:
@@ -47,7 +47,7 @@ def read_eraser_claims(path: Path, problems: Problems | None = None) -> Iterator
 def _claim_of(line: Line) -> Claim:
     row = decode_line(line, _ROWS, _FORMAT)
     if not row.query.strip():
-        raise line.problem("an empty query", "some text")
+        raise line.error("the query is empty.")
     groups = tuple(
         tuple(piece for span in group for piece in _pieces_of(line, span))
         for group in row.evidences
@@ -73,13 +73,13 @@ def _pieces_of(line: Line, span: _Span) -> list[Evidence]:
 
 @dataclass(frozen=True)
 class EraserDocs:
-    """The `docs/` folder: one file a page, one sentence a line."""
+    """The `docs/` folder: one file per page, one sentence per line."""
 
     folder: Path
     _read: dict[str, Page | None] = field(default_factory=dict[str, "Page | None"], repr=False)
 
     def get(self, title: str) -> Page | None:
-        """The page of this title, or None."""
+        """The page with this title, or None."""
         if title not in self._read:
             if len(self._read) >= _MOST_KEPT:
                 self._read.clear()
@@ -89,13 +89,17 @@ class EraserDocs:
 
 def _read_document(folder: Path, title: str) -> Page | None:
     path = folder / title
-    # A title comes from a file: it must not lead out of the folder.
-    if path.parent != folder or len(title.encode()) > _LONGEST_NAME or not path.is_file():
+    # A title comes from a data file: it must not lead out of the folder.
+    if (
+        path.parent != folder
+        or len(title.encode(errors="replace")) > _LONGEST_NAME
+        or not path.is_file()
+    ):
         return None
     content = path.read_bytes()
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise BrokenInput(path, line, found="bytes that are no UTF-8", allowed="UTF-8") from error
+        raise BrokenInput(path, line, message="the file is not UTF-8.") from error
     return Page(title, tuple(text.removesuffix("\n").split("\n")) if text else ())

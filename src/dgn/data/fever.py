@@ -32,13 +32,13 @@ class _PageRow(msgspec.Struct):
 _CLAIMS = msgspec.json.Decoder(_ClaimRow)
 _PAGES = msgspec.json.Decoder(_PageRow)
 _CLAIM_FORMAT = (
-    "FEVER's claims: id, label, claim, evidence [[[annotation, evidence, page, sentence]]]"
+    "a claim of FEVER: id, label, claim, evidence [[[annotation, evidence, page, sentence]]]"
 )
-_PAGE_FORMAT = "FEVER's wiki-pages: id, lines"
+_PAGE_FORMAT = "a page of FEVER's wiki-pages: id, lines"
 
 
 def normal_title(title: str) -> str:
-    """A title as we compare it: FEVER writes accents composed here and decomposed there."""
+    """A title in the form in which titles are compared: FEVER mixes two forms of accents."""
     return unicodedata.normalize("NFC", title)
 
 
@@ -60,16 +60,16 @@ def read_fever_claims(
 def _claim_of(line: Line) -> Claim:
     row = decode_line(line, _CLAIMS, _CLAIM_FORMAT)
     if not row.claim.strip():
-        raise line.problem("an empty claim", "some text")
+        raise line.error("the claim is empty.")
     groups = tuple(
         tuple(piece for piece in (_piece_of(line, piece) for piece in group) if piece)
         for group in row.evidence
     )
     groups = tuple(group for group in groups if group)
     if row.label in {"SUPPORTS", "REFUTES"} and not groups:
-        raise line.problem(f"{row.label} without evidence", "at least one group of evidence")
+        raise line.error(f"the claim is labelled {row.label} and has no evidence.")
     if row.label == "NOT ENOUGH INFO" and groups:
-        raise line.problem("NOT ENOUGH INFO with evidence", "no evidence for such a claim")
+        raise line.error("the claim is labelled NOT ENOUGH INFO and has evidence.")
     return Claim(id=str(row.id), text=row.claim, label=row.label, groups=groups)
 
 
@@ -88,17 +88,17 @@ def _piece_of(line: Line, piece: _Piece) -> Evidence | None:
 def wiki_files(folder: Path) -> list[Path]:
     """The files of a `wiki-pages` folder, in their order."""
     if not folder.is_dir():
-        raise BrokenInput(folder, None, found="no such folder", allowed="a folder of wiki-pages")
+        raise BrokenInput(folder, None, message="the folder does not exist.")
     endings = (".jsonl", ".jsonl.gz", ".jsonl.xz", ".zip")
     found = (path for path in folder.glob("*") if path.name.endswith(endings))
     files = sorted(path for path in found if not is_hidden(path.name))
     if not files:
-        raise BrokenInput(folder, None, found="no wiki-pages file", allowed="wiki-*.jsonl files")
+        raise BrokenInput(folder, None, message="the folder contains no wiki-*.jsonl file.")
     return files
 
 
 def read_wiki_pages(path: Path, problems: Problems | None = None) -> Iterator[Page]:
-    """The pages of one file of `wiki-pages`. FEVER's own empty first row is no page."""
+    """The pages of one file of `wiki-pages`; FEVER's empty first row is not a page."""
     problems = problems or Problems()
     for line in read_lines(path, problems):
         try:
@@ -106,13 +106,13 @@ def read_wiki_pages(path: Path, problems: Problems | None = None) -> Iterator[Pa
             if row.id:
                 yield Page(normal_title(row.id), _sentences_of(line, row.lines))
             elif row.lines:
-                raise line.problem("sentences of a page without an id", _PAGE_FORMAT)
+                raise line.error("the page has sentences and no id.")
         except BrokenInput as problem:
             problems.report(problem)
 
 
 def _sentences_of(line: Line, lines: str) -> tuple[str, ...]:
-    """The sentences by their ids; a line is the id, the text and links, with tabs between."""
+    """The sentences by their ids; a line is the id, the text and links, separated by tabs."""
     sentences: list[str] = []
     for part in lines.split("\n"):
         number, _, rest = part.partition("\t")
@@ -123,7 +123,7 @@ def _sentences_of(line: Line, lines: str) -> tuple[str, ...]:
             sentences[-1] = f"{sentences[-1]} {part.partition(chr(9))[0]}".strip()
         elif part:
             raise line.problem(
-                f"sentence {number!r} where {len(sentences)} should stand",
+                f"sentence {number!r} in place of {len(sentences)}",
                 "sentences numbered from 0 in order",
             )
     return tuple(sentences)

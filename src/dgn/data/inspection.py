@@ -1,4 +1,4 @@
-"""A look at a data set: what is in it, and what is wrong with it."""
+"""A look at a data set: what it contains, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,32 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from dgn.data.examples import make_examples
+from dgn.data.dataset import format_of, make_examples, open_pages, read_claims
 from dgn.data.lines import Problems
-from dgn.data.plain import Splitter, read_plain
 from dgn.data.records import Claim, Example
-from dgn.data.sources import format_of, open_pages, read_claims
+from dgn.data.rows import read_rows
+from dgn.errors import require_extra
+from dgn.files import save_figure
+
+_INK, _BAR = "#1f2933", "#6b9bc8"
 
 
 @dataclass
 class Inspection:
     """Counts over a file of claims.
 
-    evidence_sizes, group_counts, page_counts: how many claims have that many gold sentences, groups
-    of evidence, and pages of evidence. candidates: how many examples have that many (only where
-    the pages are known). missing: evidence that is not there, in words.
+    Attributes:
+        format: The format of the file.
+        claims: The number of claims.
+        labels: The number of claims with each label.
+        evidence_sizes: The number of claims with that many gold sentences.
+        group_counts: The number of claims with that many groups of evidence.
+        page_counts: The number of claims with evidence on that many pages.
+        passages: The number of examples with that many passages, if the pages are known.
+        examples: The number of examples.
+        missing: Evidence that does not exist, as text.
     """
 
     format: str
@@ -29,20 +40,18 @@ class Inspection:
     evidence_sizes: Counter[int] = field(default_factory=Counter[int])
     group_counts: Counter[int] = field(default_factory=Counter[int])
     page_counts: Counter[int] = field(default_factory=Counter[int])
-    candidates: Counter[int] = field(default_factory=Counter[int])
+    passages: Counter[int] = field(default_factory=Counter[int])
     examples: int = 0
     missing: list[str] = field(default_factory=list[str])
 
 
-def inspect_claims(
-    path: Path, pages: Path | None, problems: Problems, split: Splitter | None = None
-) -> Inspection:
-    """Read a file once and count; `pages` also count candidates and look for the evidence."""
+def inspect_claims(path: Path, pages: Path | None, problems: Problems) -> Inspection:
+    """Read a file once and count; with pages, also count passages and look for the evidence."""
     found = Inspection(format_of(path))
-    if found.format == "plain":
-        for example in read_plain(path, problems, split=split):
-            count_claim(example.claim, found)
-            count_example(example, found)
+    if found.format == "rows":
+        for example in read_rows(path, problems):
+            _count_claim(example.claim, found)
+            _count_example(example, found)
         return found
     claims = _counted(read_claims(path, problems), found)
     if pages is None:
@@ -50,19 +59,38 @@ def inspect_claims(
             pass
     else:
         for example in make_examples(claims, open_pages(pages), problems):
-            count_example(example, found)
+            _count_example(example, found)
     return found
 
 
+def plot_inspection(found: Inspection, path: Path) -> None:
+    """Draw histograms of gold sentences and, if the pages are known, of passages per claim."""
+    require_extra("--plot", package="matplotlib", extra="plot")
+    from matplotlib.figure import Figure
+
+    panels = [("gold sentences per claim", found.evidence_sizes)]
+    if found.passages:
+        panels.append(("passages per claim", found.passages))
+    figure = Figure(figsize=(5 * len(panels), 3.4), layout="constrained")
+    axes: Any = figure.subplots(1, len(panels), squeeze=False)
+    for axis, (title, counts) in zip(axes[0], panels, strict=True):
+        axis.bar(list(counts), list(counts.values()), width=0.9, color=_BAR)
+        axis.set_xlabel(title, color=_INK)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.spines[["top", "right"]].set_visible(False)
+        mean = sum(size * count for size, count in counts.items()) / max(1, counts.total())
+        axis.set_title(f"mean {mean:.1f}, maximum {max(counts)}", fontsize=10, color=_INK)
+    axes[0][0].set_ylabel("claims", color=_INK)
+    save_figure(figure, path, dpi=150)
+
+
 def _counted(claims: Iterable[Claim], found: Inspection) -> Iterator[Claim]:
-    """The claims as they are, counted on the way."""
     for claim in claims:
-        count_claim(claim, found)
+        _count_claim(claim, found)
         yield claim
 
 
-def count_claim(claim: Claim, found: Inspection) -> None:
-    """Add a claim to the counts."""
+def _count_claim(claim: Claim, found: Inspection) -> None:
     found.claims += 1
     found.labels[claim.label or "no label"] += 1
     found.evidence_sizes[len(claim.evidence)] += 1
@@ -70,10 +98,9 @@ def count_claim(claim: Claim, found: Inspection) -> None:
     found.page_counts[len(claim.evidence_pages)] += 1
 
 
-def count_example(example: Example, found: Inspection) -> None:
-    """Add an example to the counts."""
+def _count_example(example: Example, found: Inspection) -> None:
     found.examples += 1
-    found.candidates[len(example.candidates)] += 1
+    found.passages[len(example.query.passages)] += 1
     for piece in example.missing:
         found.missing.append(
             f"claim {example.claim.id}: sentence {piece.sentence} of {piece.page!r}"

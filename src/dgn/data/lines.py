@@ -1,7 +1,7 @@
 """Lines of files of any size, compressed or not, and what to do about broken ones.
 
-Lines are read as bytes, one at a time. `.gz`, `.xz` and `.zip` are read directly. Every error says
-the file and the line.
+Lines are read as bytes, one at a time. `.gz`, `.xz` and `.zip` files are read directly. Every
+error names the file and the line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, TypeVar, cast
 
 from dgn.errors import BrokenInput
 
-if TYPE_CHECKING:  # reading lines is for all; decoding records needs the extra `data`
+if TYPE_CHECKING:  # reading lines needs no extra; decoding records with msgspec does
     import msgspec
 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
@@ -29,9 +29,12 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Problems:
-    """What to do about broken input: raise the first, or skip all and remember them.
+    """What to do about broken input: raise the first problem, or skip all and count them.
 
-    skip: go on after a broken line. count: how many there were; kept: the first thousand of them.
+    Attributes:
+        skip: Whether to continue after a problem.
+        count: The number of problems so far.
+        kept: The first thousand of them.
     """
 
     skip: bool = False
@@ -39,7 +42,7 @@ class Problems:
     kept: list[BrokenInput] = field(default_factory=list[BrokenInput])
 
     def report(self, problem: BrokenInput) -> None:
-        """Raise it, or count it and go on."""
+        """Raise the problem, or count it and continue."""
         if not self.skip:
             raise problem
         self.count += 1
@@ -56,8 +59,12 @@ class Line:
     content: bytes
 
     def problem(self, found: str, allowed: str) -> BrokenInput:
-        """The error that names this line."""
+        """The error that names this line: expected `allowed`, found `found`."""
         return BrokenInput(self.file, self.number, found=found, allowed=allowed)
+
+    def error(self, message: str) -> BrokenInput:
+        """The error that names this line, with a message of its own."""
+        return BrokenInput(self.file, self.number, message=message)
 
 
 def read_lines(path: Path, problems: Problems) -> Iterator[Line]:
@@ -67,39 +74,44 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Line]:
         return
     try:
         with _open(path) as stream:
-            yield from _lines_of(stream, str(path), problems)
+            yield from stream_lines(stream, str(path), problems)
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
 def stream_lines(stream: IO[bytes], name: str, problems: Problems) -> Iterator[Line]:
-    """The lines that are not blank of an open stream, such as standard input."""
-    return _lines_of(stream, name, problems)
+    """The lines of an open stream, such as standard input, that are not blank."""
+    number = 0
+    try:
+        for content in stream:
+            number += 1
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
+            if content.strip():
+                yield Line(name, number, content.rstrip(b"\r\n"))
+    except _DAMAGED as error:
+        problems.report(_damaged(name, number + 1, error))
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file is one that macOS and others leave beside the real ones."""
+    """Whether a file is one that macOS and others leave next to the real ones."""
     return Path(name).name.startswith(".") or name.startswith("__MACOSX/")
 
 
 def decode_line(line: Line, decoder: msgspec.json.Decoder[T], allowed: str) -> T:
-    """The record that a line holds; BrokenInput if it holds something else."""
+    """The record of a line; BrokenInput if the line contains something else."""
     import msgspec
 
     try:
         return decoder.decode(line.content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise line.problem(_in_words(error), allowed) from error
-
-
-def _in_words(error: Exception) -> str:
-    import msgspec
-
-    if isinstance(error, msgspec.ValidationError):
-        return f"a record that does not fit ({error})"
-    if isinstance(error, RecursionError):
-        return "JSON nested too deeply"
-    return f"no valid JSON ({error})"
+        if isinstance(error, msgspec.ValidationError):
+            found = f"another record ({error})"
+        elif isinstance(error, RecursionError):
+            found = "JSON that is nested too deeply"
+        else:
+            found = f"invalid JSON ({error})"
+        raise line.problem(found, allowed) from error
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -116,35 +128,22 @@ def _zip_lines(path: Path, problems: Problems) -> Iterator[Line]:
             for member in archive.infolist():
                 if member.filename.endswith(".jsonl") and not is_hidden(member.filename):
                     with archive.open(member) as stream:
-                        yield from _lines_of(stream, f"{path}/{member.filename}", problems)
+                        yield from stream_lines(stream, f"{path}/{member.filename}", problems)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        # The latter two: encrypted, or packed by a method that Python does not know.
+        # The latter two: encrypted, or compressed with a method that Python does not know.
         problems.report(_damaged(str(path), None, error))
     except OSError as error:
         raise _unreadable(path, error) from error
 
 
-def _lines_of(stream: IO[bytes], name: str, problems: Problems) -> Iterator[Line]:
-    number = 0
-    try:
-        for content in stream:
-            number += 1
-            if number == 1:
-                content = content.removeprefix(codecs.BOM_UTF8)
-            if content.strip():
-                yield Line(name, number, content.rstrip(b"\r\n"))
-    except _DAMAGED as error:
-        problems.report(_damaged(name, number + 1, error))
-
-
 def _damaged(name: str, line: int | None, error: Exception) -> BrokenInput:
+    reason = error or type(error).__name__
     return BrokenInput(
         name,
         line,
-        found=f"a damaged or truncated archive ({error or type(error).__name__})",
-        allowed="a whole file; fetch it again",
+        message=f"the archive is damaged or truncated ({reason}); download it again.",
     )
 
 
 def _unreadable(path: Path, error: OSError) -> BrokenInput:
-    return BrokenInput(path, None, found=f"{error.strerror or error}", allowed="a readable file")
+    return BrokenInput(path, None, message=f"the file cannot be read ({error.strerror or error}).")

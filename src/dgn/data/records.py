@@ -1,16 +1,22 @@
-"""What we are asked and what is right: claims, pages, and both put together as examples."""
+"""What the data files contain: claims, pages, and both joined as examples."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from dgn.query import Passage, Query
 
 Label: TypeAlias = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One sentence of one page, by its id: its place on the page, blank sentences counted."""
+    """One sentence of one page, by its position on the page, blank sentences included.
+
+    The page of loose passages is the empty string.
+    """
 
     page: str
     sentence: int
@@ -18,10 +24,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim and what is known of it.
+    """A claim or a question, and what is known about it.
 
-    groups: alternative sets of evidence; each one alone proves or refutes the claim.
-    pages: where to look, when the data says so; else the pages of the evidence are meant.
+    Attributes:
+        id: Its identifier.
+        text: Its text.
+        label: Its label, if any.
+        groups: Alternative sets of evidence; each one alone is sufficient.
+        pages: The pages to search, if the data name them; otherwise those of the evidence.
     """
 
     id: str
@@ -43,30 +53,58 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page; the place of a sentence in the tuple is its id, and a blank one is ''."""
+    """A page; a sentence is identified by its position, and blank sentences are empty strings."""
 
     title: str
     sentences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A sentence that may be picked, and where it stands."""
-
-    page: str
-    sentence: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Example:
-    """A claim with the sentences to pick from.
+    """A claim with the passages to select from, and which of them are gold.
 
-    gold: for each candidate, whether some group names it.
-    missing: evidence that no candidate is: its page or its sentence does not exist, or is blank.
+    Attributes:
+        claim: The claim as the data give it.
+        query: The same claim with its passages.
+        gold: For each passage, whether some group of evidence names it.
+        missing: Evidence that is not among the passages: its page or sentence does not exist, or
+            the sentence is blank.
     """
 
     claim: Claim
-    candidates: tuple[Candidate, ...]
+    query: Query
     gold: tuple[bool, ...]
-    missing: tuple[Evidence, ...] = field(default=())
+    missing: tuple[Evidence, ...] = ()
+
+
+def evidence_of(passage: Passage, index: int) -> Evidence:
+    """The evidence that a passage would be; a loose passage is identified by its index."""
+    if passage.position is None:
+        return Evidence("", index)
+    return Evidence(passage.id or "", passage.position)
+
+
+def example_of(claim: Claim, passages: Sequence[Passage]) -> Example:
+    """The example of a claim with these passages; blank sentences of documents are left out."""
+    wanted = claim.evidence
+    kept: list[Passage] = []
+    gold: list[bool] = []
+    found: set[Evidence] = set()
+    for index, passage in enumerate(passages):
+        # Loose passages are identified by their index, so that none of them may be left out.
+        if passage.text.strip() or passage.position is None:
+            evidence = evidence_of(passage, index)
+            kept.append(passage)
+            gold.append(evidence in wanted)
+            found.add(evidence)
+    missing = sorted(wanted - found, key=lambda piece: (piece.page, piece.sentence))
+    return Example(claim, Query(claim.text, tuple(kept), claim.id), tuple(gold), tuple(missing))
+
+
+def passages_of(pages: Sequence[Page]) -> list[Passage]:
+    """All sentences of some pages, in order; the title of a page is also its identifier."""
+    return [
+        Passage(text, page.title, number, position, id=page.title)
+        for number, page in enumerate(pages)
+        for position, text in enumerate(page.sentences)
+    ]

@@ -1,9 +1,8 @@
-"""The page store: FEVER's five million pages in one SQLite file, found by title.
+"""The page store: FEVER's five million pages in one SQLite file, looked up by title.
 
-The store is built beside its final name, a file of `wiki-pages` at a time, each in one transaction.
-A build that was killed goes on where it stopped: what was committed stays, what was not is as if it
-had never been. Only a complete store gets its final name. It is opened read-only, by as many
-processes as like.
+The store is built under a temporary name, one file of `wiki-pages` at a time, each in one
+transaction. A build that was killed resumes after the last complete file. Only a complete store
+gets its final name. It is opened read-only, by any number of processes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ CREATE TABLE IF NOT EXISTS pages (title TEXT NOT NULL, sentences TEXT NOT NULL);
 
 @dataclass(frozen=True)
 class BuildProgress:
-    """How far a build is: files and bytes of the source, and pages so far."""
+    """The progress of a build: files and bytes of the source, and pages so far."""
 
     files_done: int
     files: int
@@ -47,24 +46,27 @@ class PageStore:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            hint = "; its build was not finished: run it again" if _partial(path).exists() else ""
-            raise StoreError(f"{path}: found no page store{hint}; build it with: dgn data build")
+            hint = "; its build is not finished" if _partial(path).exists() else ""
+            raise StoreError(
+                f"{path} is not a page store{hint}. Build one with: dgn data build WIKI_PAGES "
+                f"--out {path}"
+            )
         self._connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
         try:
             meta = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path}: found no page store ({error})") from error
+            raise StoreError(f"{path} is not a page store ({error}).") from error
         if meta.get("version") != VERSION or not meta.get("complete"):
             raise StoreError(
-                f"{path}: found a store of version {meta.get('version')}; allowed: a complete one "
-                f"of version {VERSION}; build it again with: dgn data build"
+                f"{path} is a page store of version {meta.get('version')}; this dgn needs a "
+                f"complete one of version {VERSION}. Build it again with: dgn data build"
             )
         self._pages = int(meta["pages"])
 
     def get(self, title: str) -> Page | None:
-        """The page of this title, or None."""
+        """The page with this title, or None."""
         title = normal_title(title)
         query = "SELECT sentences FROM pages WHERE title = ?"
         row = self._connection.execute(query, (title,)).fetchone()
@@ -78,7 +80,7 @@ class PageStore:
             yield Page(title, _unpacked(sentences))
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._connection.close()
 
     def __enter__(self) -> PageStore:
@@ -94,12 +96,16 @@ def build_store(
     problems: Problems | None = None,
     on_progress: Callable[[BuildProgress], None] = lambda _: None,
 ) -> int:
-    """Build the store of a `wiki-pages` folder, or go on building it; the number of its pages."""
+    """Build the store of a `wiki-pages` folder, or resume building it.
+
+    Returns:
+        The number of pages.
+    """
     problems = problems or Problems()
     if not path.parent.is_dir():
-        raise StoreError(f"{path.parent}: found no such folder to put the store in; make it first")
+        raise StoreError(f"The folder {path.parent} does not exist; create it first.")
     if path.exists():
-        raise StoreError(f"{path}: found a file there already; remove it or name another store")
+        raise StoreError(f"{path} already exists; remove it, or choose another name.")
     files = wiki_files(wiki_pages)
     try:
         with closing(_open_partial(path)) as connection:
@@ -109,8 +115,8 @@ def build_store(
         os.replace(_partial(path), path)
     except sqlite3.Error as error:
         raise StoreError(
-            f"{_partial(path)}: {error}; what was read so far is kept: mend that and run the build "
-            "again to go on"
+            f"{_partial(path)}: {error}. What was read so far is kept; solve the problem, and run "
+            "the same command again to resume."
         ) from error
     return pages
 
@@ -142,8 +148,8 @@ def _ingest(
         if file.name in done:
             if done[file.name][0] != size:
                 raise StoreError(
-                    f"{file}: found {size:,} bytes, but {done[file.name][0]:,} when it was read; "
-                    "remove the .partial file to begin anew"
+                    f"{file} has {size:,} bytes, and had {done[file.name][0]:,} when it was read; "
+                    "remove the .partial file to start again."
                 )
             pages_done += done[file.name][1]
         else:
@@ -183,7 +189,7 @@ def _ingest_file(
         connection.execute("INSERT INTO files VALUES (?, ?, ?, ?)", about)
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk ends it by itself
+        if connection.in_transaction:  # a full disk ends the transaction by itself
             connection.execute("ROLLBACK")
         raise
     return count
@@ -192,17 +198,17 @@ def _ingest_file(
 def _done_files(
     connection: sqlite3.Connection, files: list[Path], problems: Problems
 ) -> dict[str, tuple[int, int]]:
-    """The size and the pages of each file that an earlier run finished.
+    """The size and the number of pages of each file that an earlier run finished.
 
-    What that run skipped is a problem of this one too, or it would be lost without a word.
+    What that run skipped is a problem of this run too; otherwise it would be lost silently.
     """
     source = str(files[0].parent.resolve())
     connection.execute("INSERT OR IGNORE INTO meta VALUES ('source', ?)", (source,))
     (begun,) = connection.execute("SELECT value FROM meta WHERE key = 'source'").fetchone()
     if begun != source:
         raise StoreError(
-            f"{source}: found a build that was begun from {begun}; go on with that folder, or "
-            "remove the .partial file to begin anew"
+            f"This build was started from {begun}, not from {source}; resume with that folder, or "
+            "remove the .partial file to start again."
         )
     done: dict[str, tuple[int, int]] = {}
     for name, size, pages, skipped in connection.execute("SELECT * FROM files").fetchall():
@@ -212,30 +218,28 @@ def _done_files(
                 BrokenInput(
                     Path(source) / name,
                     None,
-                    found=f"{skipped:,} broken lines, which an earlier run skipped",
-                    allowed="none, or --skip-bad; or remove the .partial file to begin anew",
+                    message=f"an earlier run skipped {skipped:,} broken lines of this file; pass "
+                    "--skip-bad, or remove the .partial file to start again.",
                 )
             )
     return done
 
 
 def _finish(connection: sqlite3.Connection, problems: Problems) -> int:
-    """Index the titles (last: sorting once is far cheaper than inserting in order) and close."""
+    """Index the titles (last, because sorting once is far cheaper than inserting in order)."""
     connection.execute("CREATE INDEX IF NOT EXISTS by_title ON pages (title)")
     twice = connection.execute(
         "SELECT title, min(rowid) FROM pages GROUP BY title HAVING count(*) > 1"
     ).fetchall()
     for title, first in twice:
         problems.report(
-            BrokenInput(
-                "wiki-pages", None, found=f"the page {title!r} twice", allowed="one page a title"
-            )
+            BrokenInput("wiki-pages", None, message=f"the page {title!r} occurs twice.")
         )
         connection.execute("DELETE FROM pages WHERE title = ? AND rowid > ?", (title, first))
     (pages,) = connection.execute("SELECT count(*) FROM pages").fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('pages', ?)", (pages,))
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('complete', 1)")
-    # Readers open the file alone, without a log beside it.
+    # Readers open the file alone, without a log next to it.
     connection.execute("PRAGMA journal_mode = DELETE")
     return pages
 

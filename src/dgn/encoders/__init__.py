@@ -1,36 +1,35 @@
-"""What does an item offer? From the texts of a claim and of sentences to features of a search."""
+"""What does a passage offer for a query? Encoder families, from text to a set function.
 
-from dgn.encoders.encoder import Encoded, Facet, TextEncoder
-from dgn.encoders.facet_encoder import FacetEncoder
-from dgn.encoders.facet_weights import (
-    FacetSizes,
-    FacetWeights,
-    start_weights,
-    untrained_weights,
-)
-from dgn.encoders.facets import Facets, encode
-from dgn.encoders.matcher import Matcher, word_table
-from dgn.encoders.matches import ClaimMatches, Matches, WordTable, as_batch
-from dgn.encoders.pooled import PooledEncoder
-from dgn.encoders.query import Query
+Each family is one subpackage with everything that belongs to it: its formula and weights, its
+table of features on disk, its batches and its torch network. To add a family, add a folder and
+register it here.
+"""
+
+from dgn.encoders.base import Encoder, EncoderFamily, Facet, FeatureOptions, FeatureWriter, Table
+from dgn.encoders.facets import FacetEncoder, FacetFamily
+from dgn.encoders.features import FeatureReport, build_features, read_key, read_source
+from dgn.encoders.pooled import PooledEncoder, PooledFamily
+from dgn.encoders.registry import family_names, find_family, register_family
+
+register_family(PooledFamily())
+register_family(FacetFamily())
 
 __all__ = [
-    "ClaimMatches",
-    "Encoded",
+    "Encoder",
+    "EncoderFamily",
     "Facet",
     "FacetEncoder",
-    "FacetSizes",
-    "FacetWeights",
-    "Facets",
-    "Matcher",
-    "Matches",
+    "FacetFamily",
+    "FeatureOptions",
+    "FeatureReport",
+    "FeatureWriter",
     "PooledEncoder",
-    "Query",
-    "TextEncoder",
-    "WordTable",
-    "as_batch",
-    "encode",
-    "start_weights",
-    "untrained_weights",
-    "word_table",
+    "PooledFamily",
+    "Table",
+    "build_features",
+    "family_names",
+    "find_family",
+    "read_key",
+    "read_source",
+    "register_family",
 ]

@@ -1,31 +1,34 @@
-"""How good is it? The paper's scores, FEVER's official ones, and how sure we are of them."""
+"""How good is it? Ways to select, compared on the same queries with the same passages."""
 
-from dgn.evaluation.contenders import Contender, Questions
-from dgn.evaluation.contest import ContestResult, claim_rows, compare, run_contest
-from dgn.evaluation.fever_scores import FeverEvidenceScores, fever_evidence_scores
-from dgn.evaluation.scores import Hits, Scores, hits_at, scores_at
-from dgn.evaluation.uncertainty import (
-    Interval,
-    PairedComparison,
-    bootstrap_interval,
-    paired_comparison,
+from dgn.evaluation.baselines import (
+    Baseline,
+    Bm25,
+    FirstPassages,
+    SelectorBaseline,
+    TfIdf,
 )
+from dgn.evaluation.comparison import (
+    BaselineResult,
+    EvaluationSet,
+    compare,
+    query_rows,
+    run_comparison,
+)
+from dgn.evaluation.vector_baselines import STRATEGIES, CosineTopK, Diversified, untrained_greedy
 
 __all__ = [
-    "Contender",
-    "ContestResult",
-    "FeverEvidenceScores",
-    "Hits",
-    "Interval",
-    "PairedComparison",
-    "Questions",
-    "Scores",
-    "bootstrap_interval",
-    "claim_rows",
+    "STRATEGIES",
+    "Baseline",
+    "BaselineResult",
+    "Bm25",
+    "CosineTopK",
+    "Diversified",
+    "EvaluationSet",
+    "FirstPassages",
+    "SelectorBaseline",
+    "TfIdf",
     "compare",
-    "fever_evidence_scores",
-    "hits_at",
-    "paired_comparison",
-    "run_contest",
-    "scores_at",
+    "query_rows",
+    "run_comparison",
+    "untrained_greedy",
 ]

@@ -1,13 +1,11 @@
 """Which set is best? Searches for every set function, each result with its certificate."""
 
 from dgn.maximizers.budgeted import budgeted_greedy
-from dgn.maximizers.certificate import Certificate
 from dgn.maximizers.exact import exact
-from dgn.maximizers.greedy import greedy
-from dgn.maximizers.lazy import lazy_greedy
-from dgn.maximizers.selection import Selection, Selections
-from dgn.maximizers.stochastic import stochastic_greedy
-from dgn.maximizers.top_k import top_k
+from dgn.maximizers.greedy import greedy, top_k
+from dgn.maximizers.large import lazy_greedy, stochastic_greedy
+from dgn.maximizers.methods import maximize
+from dgn.maximizers.selection import Certificate, Selection, Selections
 
 __all__ = [
     "Certificate",
@@ -17,6 +15,7 @@ __all__ = [
     "exact",
     "greedy",
     "lazy_greedy",
+    "maximize",
     "stochastic_greedy",
     "top_k",
 ]

@@ -6,10 +6,9 @@ from typing import Any
 
 from dgn.arrays import Array, Bool, Float, Int, device_of, namespace
 from dgn.errors import InvalidInput
-from dgn.maximizers.certificate import fractional_knapsack
-from dgn.maximizers.checks import checked_items
+from dgn.maximizers._checks import checked_count, checked_items, checked_share, unbatched
 from dgn.maximizers.greedy import best_available, one_hot
-from dgn.maximizers.selection import Selections
+from dgn.maximizers.selection import Selection, Selections, fractional_knapsack, largest_sum
 from dgn.objectives import Items, SetFunction, State
 
 
@@ -19,23 +18,36 @@ def budgeted_greedy(
     costs: Array,
     budget: float | Array,
     *,
+    k: int | None = None,
     context: State | None = None,
-) -> Selections:
-    """Pick items of every set whose costs fit the budget together.
+    stop_share: float = 0.0,
+) -> Selection | Selections:
+    """Select items of every set whose costs fit the budget together.
 
-    The better of two: greedy by gain per cost, and the best single item that fits. Together they
-    reach at least ½·(1 − 1/e) of the best possible f (Leskovec et al., 2007). An item that adds
-    nothing is not paid for; where nothing fits, nothing is picked.
+    The result is the better of two sets: greedy by gain per cost, and the best single item that
+    fits. Together they reach at least ½·(1 − 1/e) of the best possible value (Leskovec et al.,
+    2007; without k). An item without a gain is not selected; where nothing fits, nothing is.
 
-    costs: [batch, items], or [items] for a single set; above 0 (padding may hold anything).
-    budget: one number, or [batch].
+    Args:
+        objective: The set function f.
+        items: Items, or an array of features: [items, features] or [batch, items, features].
+        costs: Greater than 0; [batch, items], or [items] for a single set.
+        budget: One number, or [batch].
+        k: If given, at most this many items are selected as well.
+        context: What is already covered: f(· | context) is maximized instead of f.
+        stop_share: Stop before an item that adds less than this share of what the first one added.
+
+    Returns:
+        One Selection for a single set, Selections for a batch.
     """
     items = checked_items(objective, items, context)
     paid = _checked_costs(costs, items)
     limit = _checked_budget(budget, items)
+    most = items.size if k is None else min(checked_count(k), items.size)
+    stop_share = checked_share("stop_share", stop_share)
     state = objective.empty(items, context)
-    by_density, single = _search(objective, items, state, paid, limit)
-    return _better(by_density, *single)
+    by_density, single = _search(objective, items, state, paid, limit, most, stop_share)
+    return unbatched(_better(by_density, *single), items)
 
 
 def _search(
@@ -44,6 +56,8 @@ def _search(
     state: State,
     costs: Float[Array, "batch items"],
     budget: Float[Array, " batch"],
+    k: int,
+    stop_share: float,
 ) -> tuple[Selections, tuple[Array, Array]]:
     """Greedy by gain per cost, and the index and gain of the best single item."""
     xp = namespace(items.features)
@@ -53,27 +67,33 @@ def _search(
     affordable = items.mask & (costs <= budget[:, None])
     available = affordable
     single: tuple[Array, Array] | None = None
+    enough: Array = reached
     indices: list[Array] = []
     gains: list[Array] = []
     values: list[Array] = []
     while True:
         all_gains = xp.astype(objective.gains(items, state), costs.dtype)
         payable = xp.where(affordable, all_gains, xp.zeros_like(all_gains))
-        bounds = xp.minimum(bounds, reached + fractional_knapsack(payable, costs, budget))
+        # No set within both limits exceeds what either of them alone allows.
+        more = xp.minimum(fractional_knapsack(payable, costs, budget), largest_sum(payable, k))
+        bounds = xp.minimum(bounds, reached + more)
         if single is None:
             single = best_available(all_gains, available)
         available = available & (costs <= left[:, None]) & (all_gains > 0)
-        running = xp.any(available, axis=1)
-        if indices and not bool(xp.any(running)):
+        index, _ = best_available(all_gains / costs, available)
+        gain = xp.take_along_axis(all_gains, index[:, None], axis=1)[:, 0]
+        running = xp.any(available, axis=1) & (gain >= enough)
+        if indices and (len(indices) == k or not bool(xp.any(running))):
             break
-        pick, _ = best_available(all_gains / costs, available)
-        picked = one_hot(pick, items.size) & running[:, None]
-        left = left - xp.sum(xp.where(picked, costs, 0.0), axis=1)
-        available = available & ~picked
-        state = objective.add(items, state, xp.astype(picked, items.features.dtype))
-        gain = xp.sum(xp.where(picked, all_gains, 0.0), axis=1)
+        if not indices:
+            enough = stop_share * xp.where(running, gain, 0.0)
+        selected = one_hot(index, items.size) & running[:, None]
+        left = left - xp.sum(xp.where(selected, costs, 0.0), axis=1)
+        available = available & ~selected & running[:, None]
+        state = objective.add(items, state, xp.astype(selected, items.features.dtype))
+        gain = xp.where(running, gain, 0.0)
         reached = reached + gain
-        indices.append(xp.where(running, pick, -1))
+        indices.append(xp.where(running, index, -1))
         gains.append(gain)
         values.append(reached)
     stacked = xp.stack(indices, axis=1)
@@ -90,7 +110,7 @@ def _search(
 def _better(
     by_density: Selections, item: Int[Array, " batch"], gain: Float[Array, " batch"]
 ) -> Selections:
-    """The single item in the rows where it is worth more than all that greedy picked."""
+    """The single item, in the rows where it is worth more than everything that greedy selected."""
     xp = namespace(gain)
     alone = (gain > by_density.values[:, -1])[:, None]
     first = one_hot(xp.zeros_like(item), by_density.indices.shape[1])
@@ -113,7 +133,7 @@ def _checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:
         raise InvalidInput(
             "costs",
             found=f"shape {tuple(paid.shape)}",
-            allowed=f"{(items.batch, items.size)}, one for each item",
+            allowed=f"an array of shape {(items.batch, items.size)}, one cost for each item",
         )
     paid = xp.where(items.mask, paid, xp.ones_like(paid))
     _raise_unless_positive("costs", paid, (paid > 0) & xp.isfinite(paid))
@@ -127,7 +147,7 @@ def _checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
         raise InvalidInput(
             "budget",
             found=f"shape {tuple(limit.shape)}",
-            allowed=f"one number, or ({items.batch},), one for each set",
+            allowed=f"one number, or an array of shape ({items.batch},)",
         )
     limit = xp.broadcast_to(limit, (items.batch,))
     _raise_unless_positive("budget", limit, (limit > 0) & xp.isfinite(limit))
@@ -135,9 +155,12 @@ def _checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
 
 
 def _in_full_precision(amounts: Any, items: Items) -> Array:
-    """Costs are counted in float64, whatever the features are: a budget is not to be rounded."""
+    """Costs are added in float64, whatever dtype the features have: a budget is not rounded."""
     xp = namespace(items.features)
-    return xp.asarray(amounts, dtype=xp.float64, device=device_of(items.features))
+    try:
+        return xp.asarray(amounts, dtype=xp.float64, device=device_of(items.features))
+    except (TypeError, ValueError):
+        raise InvalidInput("costs and budget", found=repr(amounts), allowed="numbers") from None
 
 
 def _raise_unless_positive(argument: str, values: Array, good: Bool[Array, "..."]) -> None:
@@ -147,5 +170,5 @@ def _raise_unless_positive(argument: str, values: Array, good: Bool[Array, "..."
         raise InvalidInput(
             argument,
             found=f"{values[tuple(place)].item():g} at {place}",
-            allowed="finite numbers above 0",
+            allowed="finite and greater than 0",
         )

@@ -1,29 +1,29 @@
-"""Exact search by branch and bound, for small sets: the truth that greedy is measured against.
+"""Exact search by branch and bound, for small sets: the reference for greedy.
 
 A node is a partial set A and the candidates that may still join it. Its children add one candidate
 each, in the order of their gains, and a child may use later candidates only, so that every set is
-reached once. With r picks to go, submodularity bounds child i by f(A) plus its own gain and the
-r − 1 next ones in that order; children whose bound does not beat the best set found so far are cut.
-A gain never grows on the way down, so a parent's gains are ceilings for its children: a candidate
-whose ceiling is too low is not looked at again. Nodes are expanded many at a time, as rows of one
-batch, the most promising first.
+reached once. With r items to go, submodularity bounds child i by f(A) plus its own gain and the
+r − 1 next ones in that order; children whose bound does not beat the best set so far are cut. A
+gain never grows on the way down, so the gains of a parent are ceilings for its children: a
+candidate whose ceiling is too low is not evaluated again. Nodes are expanded many at a time, as
+rows of one batch, the most promising first.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dgn.arrays import Array, Float, device_of, namespace
-from dgn.errors import SearchTooLarge
-from dgn.maximizers.certificate import Certificate, largest_sum
-from dgn.maximizers.checks import checked_count, checked_single_set
+from dgn.errors import InvalidInput, SearchTooLarge
+from dgn.maximizers._checks import checked_count, checked_items, over_sets, single
 from dgn.maximizers.greedy import greedy
-from dgn.maximizers.selection import Selection
+from dgn.maximizers.selection import Certificate, Selection, Selections, largest_sum
 from dgn.objectives import Items, SetFunction, State
 
 # Few calls on many rows, but on arrays that stay in the processor's cache.
-_ELEMENTS_AT_ONCE = 1 << 17
-_NODES_AT_ONCE = 512
+_ELEMENTS_PER_CALL = 1 << 17
+_NODES_PER_STEP = 512
 
 
 def exact(
@@ -33,23 +33,48 @@ def exact(
     *,
     context: State | None = None,
     max_nodes: int = 1_000_000,
-) -> Selection:
-    """The best set of at most k items, proved; in the order in which greedy would pick them.
+) -> Selection | Selections:
+    """Find the best set of at most k items and prove it, in the order in which greedy selects.
 
-    For one small set: 30 items and k = 7 take well under a second. The time grows fast with both;
-    after `max_nodes` partial sets, SearchTooLarge is raised.
+    For small sets: 30 items and k = 7 take well under a second. The time grows quickly with both.
+
+    Args:
+        objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
+        items: Items, or an array of features: [items, features] or [batch, items, features].
+        k: The number of items to select.
+        context: What is already covered: f(· | context) is maximized instead of f.
+        max_nodes: The number of partial sets after which the search gives up.
+
+    Returns:
+        One Selection for a single set, Selections for a batch.
+
+    Raises:
+        SearchTooLarge: No proof was found within `max_nodes`.
+        InvalidInput: The function contradicts itself: a search over parts of the set and a search
+            over the whole set give different values.
     """
-    items = checked_single_set(objective, items, context)
-    k = min(checked_count(k), int(namespace(items.mask).sum(items.mask)))
-    first_guess = greedy(objective, items, k, context=context)[0]
-    search = _Search(objective, items, k, context, max_nodes, first_guess)
-    best = search.run()
-    if set(best) == set(first_guess.indices):
-        ordered = first_guess
-    else:
-        ordered = _in_greedy_order(objective, items, best, context)
-    value = ordered.values[-1]
-    return Selection(ordered.indices, ordered.gains, ordered.values, Certificate(value, value))
+    items = checked_items(objective, items, context)
+    count = checked_count(k)
+
+    def search(function: SetFunction, own: Items, given: State | None) -> Selection:
+        most = min(count, int(namespace(own.mask).sum(own.mask)))
+        first_guess = single(greedy(function, own, most, context=given))
+        branching = _Search(function, own, most, given, max_nodes, first_guess)
+        best = branching.run()
+        if set(best) == set(first_guess.indices):
+            ordered = first_guess
+        else:
+            ordered = _in_greedy_order(function, own, best, given)
+        value = ordered.values[-1]
+        if not math.isclose(value, branching.best_value, rel_tol=branching.tolerance):
+            raise InvalidInput(
+                "objective",
+                message=f"{type(objective).__name__} gives the same set the values {value:g} and "
+                f"{branching.best_value:g}, depending on the items around it; use greedy.",
+            )
+        return Selection(ordered.indices, ordered.gains, ordered.values, Certificate(value, value))
+
+    return over_sets(search, objective, items, context)
 
 
 def _in_greedy_order(
@@ -58,18 +83,19 @@ def _in_greedy_order(
     xp = namespace(items.features)
     kept = xp.asarray([i in chosen for i in range(items.size)], device=device_of(items.features))
     only_chosen = Items(items.features, kept[None, :])
-    return greedy(objective, only_chosen, len(chosen), context=context)[0]
+    return single(greedy(objective, only_chosen, len(chosen), context=context))
 
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
     """Partial sets of one size, the most promising last.
 
-    state: of each partial set.
-    values: [nodes], f of it, given the context.
-    chosen: [nodes, size], its items.
-    ceilings: [nodes, items], what the gain of an item cannot exceed; −inf where it may not join.
-    bounds: [nodes], what no completion can exceed.
+    Attributes:
+        state: The state of each partial set.
+        values: [nodes], f of each partial set, given the context.
+        chosen: [nodes, size], the items of each partial set.
+        ceilings: [nodes, items], upper bounds of the gains; −inf where an item may not join.
+        bounds: [nodes], what no completion can exceed.
     """
 
     state: State
@@ -106,20 +132,21 @@ class _Search:
         self.xp = namespace(items.features)
         self.root = objective.empty(items, context)
         self.best_set = first_guess.indices
-        # Everything counts from the context on: beside its own value, gains could round away.
+        # Values count from the context on: next to the value of the context, gains could vanish.
         self.best_value = first_guess.values[-1]
         self.max_nodes = self.nodes_left = max_nodes
-        self.rows_at_once = max(1, _ELEMENTS_AT_ONCE // items.features.shape[2])
+        self.tolerance = 1000 * float(self.xp.finfo(items.features.dtype).eps)
+        self.rows_per_call = max(1, _ELEMENTS_PER_CALL // items.features.shape[2])
 
     def run(self) -> tuple[int, ...]:
-        """The items of the best set."""
+        """Search, and return the items of the best set."""
         stack = [self._root_node()]
         while stack and self.k > 1:
             nodes = self._promising(stack.pop())
-            if len(nodes) > _NODES_AT_ONCE:
+            if len(nodes) > _NODES_PER_STEP:
                 index = self.xp.arange(len(nodes), device=device_of(nodes.bounds))
-                stack.append(nodes.rows(index[:-_NODES_AT_ONCE]))
-                nodes = nodes.rows(index[-_NODES_AT_ONCE:])
+                stack.append(nodes.rows(index[:-_NODES_PER_STEP]))
+                nodes = nodes.rows(index[-_NODES_PER_STEP:])
             self._count(len(nodes))
             if nodes.chosen.shape[1] == self.k - 2:
                 self._try_pairs(nodes)
@@ -142,13 +169,13 @@ class _Search:
         self.nodes_left -= nodes
         if self.nodes_left < 0:
             raise SearchTooLarge(
-                f"no proof after {self.max_nodes:,} partial sets of {self.items.size} items, "
-                f"k = {self.k}; take fewer items, a smaller k, or a larger max_nodes"
+                f"No proof was found within {self.max_nodes:,} partial sets ({self.items.size} "
+                f"items, k = {self.k}); use fewer items, a smaller k, or a larger max_nodes."
             )
 
     @property
     def _to_beat(self) -> float:
-        # A set that is better by rounding alone is no better.
+        # A set that is better by rounding alone is not better.
         return self.best_value * (1 + 8 * float(self.xp.finfo(self.items.features.dtype).eps))
 
     def _promising(self, nodes: _Nodes) -> _Nodes:
@@ -178,16 +205,16 @@ class _Search:
         )
 
     def _try_pairs(self, nodes: _Nodes) -> None:
-        """Complete each node with its two last items: all pairs that could beat the best."""
+        """Complete each node with its last two items: all pairs that could beat the best set."""
         xp = self.xp
         order, gains = self._sorted_gains(nodes)
         bounds = nodes.values[:, None, None] + gains[:, :, None] + gains[:, None, :]
         parent, first, second = xp.nonzero(bounds > self._to_beat)
         (ordered,) = xp.nonzero(first < second)
         parent, ranks = parent[ordered], xp.stack([first[ordered], second[ordered]], axis=1)
-        for start in range(0, parent.shape[0], self.rows_at_once):
-            rows = parent[start : start + self.rows_at_once]
-            rank = ranks[start : start + self.rows_at_once]
+        for start in range(0, parent.shape[0], self.rows_per_call):
+            rows = parent[start : start + self.rows_per_call]
+            rank = ranks[start : start + self.rows_per_call]
             pairs = xp.take_along_axis(xp.take(order, rows, axis=0), rank, axis=1)
             first_gain = gains[rows, rank[:, 0]]
             with_first = self._joined(nodes.state.rows(rows), pairs[:, :1])
@@ -200,7 +227,7 @@ class _Search:
                 self.best_set = tuple(chosen.tolist())
 
     def _sorted_gains(self, nodes: _Nodes) -> tuple[Array, Array]:
-        """The items by falling gain, [nodes, items], and their gains in that order.
+        """The items by decreasing gain, [nodes, items], and their gains in that order.
 
         The gain of an item that cannot be part of a better set is −inf.
         """
@@ -209,15 +236,15 @@ class _Search:
         bounds = (nodes.values + others)[:, None] + nodes.ceilings
         parent, item = xp.nonzero(bounds > self._to_beat)
         gains = xp.full_like(nodes.ceilings, -xp.inf)
-        for start in range(0, parent.shape[0], self.rows_at_once):
-            part = slice(start, start + self.rows_at_once)
+        for start in range(0, parent.shape[0], self.rows_per_call):
+            part = slice(start, start + self.rows_per_call)
             rows, column = parent[part], item[part]
             gains[rows, column] = self._gains_of(column, nodes.state.rows(rows))
         order = xp.argsort(gains, axis=1, descending=True, stable=True)
         return order, xp.take_along_axis(gains, order, axis=1)
 
     def _gains_of(self, chosen: Array, states: State) -> Float[Array, " nodes"]:
-        """What one item each, [nodes], adds to these states."""
+        """What one item per node, [nodes], adds to these states."""
         candidate = self.items.gather(chosen[:, None])
         return self.objective.gains(candidate, self.objective.empty(candidate, states))[:, 0]
 

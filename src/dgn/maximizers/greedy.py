@@ -1,11 +1,14 @@
-"""Forward greedy: k times, add the item of the largest gain; all sets of a batch at once."""
+"""Forward greedy: k times, add the item with the largest gain; all sets of a batch at once.
+
+`top_k` is its baseline: the items with the k largest scores, each scored by itself.
+"""
 
 from __future__ import annotations
 
-from dgn.arrays import Array, Bool, Float, Int, device_of, namespace
-from dgn.maximizers.certificate import largest_sum
-from dgn.maximizers.checks import checked_count, checked_items, checked_share
-from dgn.maximizers.selection import Selections
+from dgn.arrays import Array, Bool, Float, Int, device_of, is_array, namespace
+from dgn.errors import InvalidInput
+from dgn.maximizers._checks import checked_count, checked_items, checked_share, unbatched
+from dgn.maximizers.selection import Selection, Selections, largest_sum
 from dgn.objectives import Items, SetFunction, State
 
 
@@ -16,26 +19,77 @@ def greedy(
     *,
     context: State | None = None,
     stop_share: float = 0.0,
-) -> Selections:
-    """Pick up to k items of every set, each time the one that adds the most.
+) -> Selection | Selections:
+    """Select up to k items of every set, each time the one with the largest gain.
 
-    At least 1 − 1/e of the best possible f, for a monotone submodular f (Nemhauser et al., 1978);
-    the certificate says how much for this very set. Ties go to the lowest index, no item is picked
-    twice, and a set with fewer than k items gives all of them.
+    For a monotone submodular f, the value is at least 1 − 1/e of the best possible one (Nemhauser
+    et al., 1978); the certificate says how much for this particular set. Ties go to the lowest
+    index, no item is selected twice, and a set with fewer than k items returns all of them.
 
-    items: Items, or features as [items, features] or [batch, items, features].
-    context: what is already given: f(· | context) is maximised instead of f.
-    stop_share: stop before a pick that adds less than this share of what the first pick added.
+    Args:
+        objective: The set function f.
+        items: Items, or an array of features: [items, features] or [batch, items, features].
+        k: The number of items to select.
+        context: What is already covered: f(· | context) is maximized instead of f.
+        stop_share: Stop before an item that adds less than this share of what the first one added.
 
+    Returns:
+        One Selection for a single set, Selections for a batch.
+
+    Example:
         >>> import numpy as np
         >>> from dgn.objectives import FeatureCoverage
-        >>> print(greedy(FeatureCoverage(), np.array([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]]), k=2)[0])
-        picked 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
+        >>> features = np.array([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]])
+        >>> print(greedy(FeatureCoverage(), features, k=2))
+        selected 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
     """
     items = checked_items(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
     state = objective.empty(items, context)
-    return _search(objective, items, state, k, stop_share)
+    return unbatched(_search(objective, items, state, k, stop_share), items)
+
+
+def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
+    """Select the k items with the largest scores of every set.
+
+    This is the best set of the modular function f(A) = Σ_{a∈A} score_a, so the certificate is
+    always 100%. Scores may be negative; ties go to the lowest index.
+
+    Args:
+        scores: [batch, items], or [items] for a single set.
+        k: The number of items to select.
+        mask: The same shape as the scores, False for padding.
+
+    Returns:
+        One Selection for a single set, Selections for a batch.
+    """
+    if not is_array(scores):
+        found = type(scores).__name__
+        raise InvalidInput("scores", found=found, allowed="a NumPy array or a torch tensor")
+    items = Items(scores[..., None], mask)
+    items.check_filled()
+    scores, k = items.features[..., 0], min(checked_count(k), items.size)
+    xp = namespace(scores)
+    if not bool(xp.all(xp.isfinite(scores))):
+        raise InvalidInput("scores", found="a NaN or an infinity", allowed="finite numbers")
+    ranked = xp.where(items.mask, scores, xp.full_like(scores, -xp.inf))
+    indices = xp.argsort(ranked, axis=1, descending=True, stable=True)[:, :k]
+    counts = xp.minimum(
+        xp.sum(items.mask, axis=1, dtype=xp.int64),
+        xp.full((items.batch,), k, dtype=xp.int64, device=device_of(scores)),
+    )
+    real = xp.arange(k, device=device_of(scores))[None, :] < counts[:, None]
+    gains = xp.take_along_axis(scores, indices, axis=1)
+    gains = xp.where(real, gains, xp.zeros_like(gains))
+    values = xp.cumulative_sum(gains, axis=1)
+    found = Selections(
+        indices=xp.where(real, indices, xp.full_like(indices, -1)),
+        gains=gains,
+        values=values,
+        counts=counts,
+        bounds=values[:, -1],
+    )
+    return unbatched(found, items)
 
 
 def _search(
@@ -50,23 +104,23 @@ def _search(
     seen: list[Array] = []
     for _ in range(min(k, items.size)):
         seen.append(objective.gains(items, state))
-        pick, gain = best_available(seen[-1], available)
+        index, gain = best_available(seen[-1], available)
         enough = stop_share * gain if enough is None else enough
         # An exhausted set offers −inf, which is never enough.
         running = running & (gain >= enough)
-        picked = one_hot(pick, items.size) & running[:, None]
-        available = available & ~picked
-        state = objective.add(items, state, xp.astype(picked, items.features.dtype))
-        indices.append(xp.where(running, pick, -1))
+        selected = one_hot(index, items.size) & running[:, None]
+        available = available & ~selected
+        state = objective.add(items, state, xp.astype(selected, items.features.dtype))
+        indices.append(xp.where(running, index, -1))
         gains.append(xp.where(running, gain, 0.0))
     seen.append(objective.gains(items, state))
-    picks, added = xp.stack(indices, axis=1), xp.stack(gains, axis=1)
+    chosen, added = xp.stack(indices, axis=1), xp.stack(gains, axis=1)
     values = xp.cumulative_sum(added, axis=1)
     return Selections(
-        indices=picks,
+        indices=chosen,
         gains=added,
         values=values,
-        counts=xp.sum(picks >= 0, axis=1, dtype=xp.int64),
+        counts=xp.sum(chosen >= 0, axis=1, dtype=xp.int64),
         bounds=_least_bound(values, xp.stack(seen, axis=1), k),
     )
 
@@ -74,7 +128,7 @@ def _search(
 def _least_bound(
     values: Float[Array, "batch picks"], gains: Float[Array, "batch prefixes items"], k: int
 ) -> Float[Array, " batch"]:
-    """The certificate's bound: the least over all prefixes of the picks, the empty one included."""
+    """The smallest bound over all prefixes of the selection, the empty one included."""
     xp = namespace(values)
     before = xp.concat([xp.zeros_like(values[:, :1]), values], axis=1)
     return xp.min(before + largest_sum(gains, k), axis=1)
@@ -90,6 +144,6 @@ def best_available(
 
 
 def one_hot(indices: Int[Array, " batch"], size: int) -> Bool[Array, "batch size"]:
-    """True at one index a row."""
+    """True at one index per row."""
     xp = namespace(indices)
     return xp.arange(size, device=device_of(indices))[None, :] == indices[:, None]

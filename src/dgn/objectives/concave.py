@@ -1,7 +1,7 @@
-"""Concave functions φ with φ(0) = 0: what makes a second helping worth less than the first.
+"""Concave functions φ with φ(0) = 0: they make the second item worth less than the first.
 
-Each gives φ(x) and, separately, the increase φ(x + step) − φ(x): subtracting two nearly equal
-values would lose the small increases, which decide between the last picks.
+Each computes φ(x) and, separately, the increase φ(x + step) − φ(x): subtracting two nearly equal
+values would lose the small increases, which decide between the last items.
 """
 
 from __future__ import annotations
@@ -37,27 +37,29 @@ class Log1p(Concave):
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
         # log(1+x+step) − log(1+x) = log1p(step / (1+x)): one logarithm, and exact for small steps.
-        # x is the smaller array: one division for a set, and a product for each of its items.
+        # x is the smaller array: one division per set, and one product per item.
         return namespace(x).log1p(step * (1 / (1 + x)))
 
 
 @final
 @dataclass(frozen=True)
 class Power(Concave):
-    """φ(x) = x**exponent, with 0 < exponent ≤ 1 (1 is no diminishing at all: a modular f)."""
+    """φ(x) = x**exponent, with 0 < exponent ≤ 1; with 1, nothing diminishes and f is modular."""
 
     exponent: float
 
     def __post_init__(self) -> None:
         if not 0 < self.exponent <= 1:
-            raise InvalidInput("exponent", found=f"{self.exponent:g}", allowed="0 < exponent ≤ 1")
+            raise InvalidInput(
+                "exponent", found=f"{self.exponent:g}", allowed="greater than 0 and at most 1"
+            )
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, self.exponent)
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
-        # Small steps as x^e · ((1 + step/x)^e − 1), which cancels nothing; for large ones there is
-        # nothing to cancel, and step/x might overflow.
+        # Small steps as x^e · ((1 + step/x)^e − 1), which does not cancel; large steps have nothing
+        # to cancel, and for them step/x might overflow.
         xp = namespace(x)
         small = (step <= x) & (x > 0)
         base = xp.where(x > 0, x, 1.0)
@@ -76,14 +78,14 @@ class Sqrt(Concave):
         return safe_power(x, 0.5)
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
-        # √(x+step) − √x = step / (√(x+step) + √x), which cancels nothing.
+        # √(x+step) − √x = step / (√(x+step) + √x), which does not cancel.
         return safe_divide(step, safe_power(x + step, 0.5) + safe_power(x, 0.5), at_zero=0.0)
 
 
 @final
 @dataclass(frozen=True)
 class OneMinusExp(Concave):
-    """φ(x) = 1 − exp(−x): at most 1, however much is added."""
+    """φ(x) = 1 − exp(−x), which never exceeds 1."""
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return -namespace(x).expm1(-x)
@@ -96,13 +98,13 @@ class OneMinusExp(Concave):
 @final
 @dataclass(frozen=True)
 class Saturated(Concave):
-    """φ(x) = min(x, cap): linear, then enough is enough."""
+    """φ(x) = min(x, cap): linear up to the cap, then constant."""
 
     cap: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.cap > 0:
-            raise InvalidInput("cap", found=f"{self.cap:g}", allowed="a number above 0")
+            raise InvalidInput("cap", found=f"{self.cap:g}", allowed="greater than 0")
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         xp = namespace(x)

@@ -1,25 +1,31 @@
-"""The common shape of the coverage functions: f(A) = Σ_u weight_u · coverage_u(A)."""
+"""The coverage functions: f(A) = Σ_u weight_u · coverage_u(A), three ways to cover a feature."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, final
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, final
 
-from dgn.arrays import Array, Float, cast_like, device_of, is_learning, namespace
+from dgn.arrays import Array, Float, cast_like, device_of, namespace, requires_gradient
 from dgn.errors import InvalidInput
-from dgn.objectives.base import SetFunction
-from dgn.objectives.checks import check_maker, check_range, check_sum
-from dgn.objectives.items import Items, State
+from dgn.numerics import row_dot, safe_divide
+from dgn.objectives._checks import check_maker, check_range, check_sum
+from dgn.objectives.base import Items, SetFunction, State
+from dgn.objectives.concave import Concave, Log1p
+
+_LOG1P = Log1p()
+_DEFAULT: Any = None
+"""Stands for log(1 + x): torch.compile cannot trace a default value that is an object."""
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedCoverage(SetFunction):
-    """f(A) = Σ_u weight_u · coverage_u(A), where a subclass says how a feature gets covered.
+    """f(A) = Σ_u weight_u · coverage_u(A), where a subclass defines coverage_u.
 
-    weights: [features], shared by all sets of a batch, or [batch, features], one row a set;
-        at least 0. Left out, every feature weighs 1.
+    Args:
+        weights: At least 0; [features] if all sets of a batch share them, [batch, features] for
+            one row per set. Without weights, every feature weighs 1.
     """
 
     weights: Array = None
@@ -35,13 +41,13 @@ class WeightedCoverage(SetFunction):
 
     @abstractmethod
     def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
-        """How much coverage_u grows by each item."""
+        """How much each item increases coverage_u."""
 
     @abstractmethod
     def raised(
         self, items: Items, state: State, joining: Float[Array, "batch items"]
     ) -> Float[Array, "batch features"]:
-        """The level after `joining`, that much of each item which was outside, came inside."""
+        """The level after `joining`, the part of each item that was outside, joined the set."""
 
     @final
     def empty(self, items: Items, context: State | None = None) -> State:
@@ -64,14 +70,12 @@ class WeightedCoverage(SetFunction):
         if self.weights is None:
             return xp.sum(increases, axis=-1)
         weights = self._weights_by_item(items)
-        if is_learning(increases):
-            # Ten times as fast with its gradient; nobody picks by these gains.
+        if requires_gradient(increases):
+            # Ten times as fast with its gradient; soft gains do not decide between items.
             if weights.ndim == 1:
                 return xp.matmul(increases, weights)
             return xp.matmul(increases, weights[:, 0, :, None])[..., 0]
-        # vecdot sums each item by itself, so that an item's gain does not depend on the others
-        # around it: a matrix product may round the same item differently in another batch.
-        return xp.vecdot(increases, weights)
+        return row_dot(increases, weights)
 
     @final
     def contributions(self, items: Items, state: State) -> Float[Array, "batch items features"]:
@@ -86,10 +90,9 @@ class WeightedCoverage(SetFunction):
     @final
     def value(self, state: State) -> Float[Array, " batch"]:
         covered = self.covered(state.level)
-        xp = namespace(covered)
         if self.weights is None:
-            return xp.sum(covered, axis=-1)
-        return xp.vecdot(covered, cast_like(self.weights, covered))
+            return namespace(covered).sum(covered, axis=-1)
+        return row_dot(covered, cast_like(self.weights, covered))
 
     @final
     def check(self, items: Items, context: State | None = None) -> None:
@@ -103,22 +106,178 @@ class WeightedCoverage(SetFunction):
             check_maker(context, type(self).__name__)
             check_range("context", context.level, ceiling=self.level_ceiling)
 
+    @final
+    def of_set(self, row: int) -> WeightedCoverage:
+        by_set = {
+            name: _row_of(value, row)
+            for name, value in vars(self).items()
+            if name in {"weights", "target"}
+        }
+        return replace(self, **by_set)
+
     def _check_weights_fit(self, items: Items) -> None:
         if self.weights is None:
             return
         shape = tuple(cast_like(self.weights, items.features).shape)
         width = items.features.shape[2]
-        # One row will do for any batch: a search may look at one set in many states at once.
+        # One row fits any batch: a search may look at one set in many states at once.
         if shape not in {(width,), (1, width), (items.batch, width)}:
             raise InvalidInput(
                 "weights",
                 found=f"shape {shape}",
-                allowed=f"({width},) or ({items.batch}, {width}), to fit the features",
+                allowed=f"an array of shape ({width},) or ({items.batch}, {width}), to fit the "
+                "features",
             )
 
     def _weights_by_item(self, items: Items) -> Float[Array, "... features"]:
         weights = cast_like(self.weights, items.features)
         return weights if weights.ndim == 1 else weights[:, None, :]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FeatureCoverage(WeightedCoverage):
+    """The objective of the paper: f(A) = Σ_u α_u · φ(Σ_{a∈A} h_{a,u}).
+
+    A little of every feature is worth more than much of one.
+
+    Args:
+        weights: α, [features] or [batch, features].
+        concave: φ, log(1 + x) in the paper.
+        target: The level at which a feature counts as completely covered, [features] or
+            [batch, features]; 0 for features that do not count in `coverage`. Without a target,
+            `coverage` is not defined. It does not change f.
+
+    Example:
+        >>> import numpy as np
+        >>> f = FeatureCoverage(np.ones(2))
+        >>> items = Items(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+        >>> state = f.add(items, f.empty(items), np.array([[1.0, 0.0, 0.0]]))
+        >>> f.gains(items, state).round(3)
+        array([[0.   , 0.405, 0.693]])
+    """
+
+    concave: Concave = _DEFAULT
+    target: Array = None
+
+    adds_up: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.concave is _DEFAULT:
+            object.__setattr__(self, "concave", _LOG1P)
+
+    def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
+        return self.concave.of(level)
+
+    def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
+        step = state.outside[..., None] * items.features
+        return self.concave.increase(state.level[:, None, :], step)
+
+    def raised(
+        self, items: Items, state: State, joining: Float[Array, "batch items"]
+    ) -> Float[Array, "batch features"]:
+        return state.level + (joining[:, None, :] @ items.features)[:, 0, :]
+
+    def coverage(self, state: State) -> tuple[Array, Array] | None:
+        if self.target is None:
+            return None
+        xp, level = namespace(state.level), state.level
+        target = xp.broadcast_to(cast_like(self.target, level), level.shape)
+        counts = target > 0
+        whole = self.concave.of(xp.where(counts, target, xp.ones_like(target)))
+        share = xp.clip(self.concave.of(level) / whole, 0, 1)
+        weights = xp.ones_like(level)
+        if self.weights is not None:
+            weights = xp.broadcast_to(cast_like(self.weights, level), level.shape)
+        zeros = xp.zeros_like(level)
+        return xp.where(counts, share, zeros), xp.where(counts, weights, zeros)
+
+    def log_terms(self, items: Items, state: State) -> tuple[Array, Array] | None:
+        weights = self.weights
+        is_shared = getattr(weights, "ndim", 0) == 1 and weights.dtype == items.features.dtype
+        if not isinstance(self.concave, Log1p) or not is_shared:
+            return None
+        return 1 / (1 + state.level), weights
+
+    @property
+    def defines_coverage(self) -> bool:
+        return self.target is not None
+
+    def counted(self) -> FeatureCoverage:
+        if self.target is None:
+            return self
+        xp = namespace(self.target)
+        weights = xp.ones_like(self.target) if self.weights is None else self.weights
+        zeros = xp.zeros_like(self.target)
+        return replace(self, weights=xp.where(self.target > 0, weights, zeros))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FacilityLocation(WeightedCoverage):
+    """f(A) = Σ_u w_u · max_{a∈A} h_{a,u}, where h_{a,u} says how well item a serves place u.
+
+    With a similarity matrix as features (the places are the items themselves), the value of a set
+    is how well it represents all items. A soft set serves u with max_a s_a · h_{a,u}.
+    """
+
+    def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
+        return level
+
+    def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
+        xp = namespace(items.features)
+        better = items.features - state.level[:, None, :]
+        return xp.maximum(better, xp.zeros_like(better))
+
+    def raised(
+        self, items: Items, state: State, joining: Float[Array, "batch items"]
+    ) -> Float[Array, "batch features"]:
+        xp = namespace(items.features)
+        inside = 1 - state.outside + joining
+        served = inside[..., None] * items.features
+        return xp.maximum(state.level, xp.max(served, axis=1))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ProbabilisticCoverage(WeightedCoverage):
+    """f(A) = Σ_u w_u · (1 − Π_{a∈A} (1 − p_{a,u})), with p_{a,u} in [0, 1].
+
+    The probability that at least one selected item covers u. The level is the probability of a
+    miss, Π (1 − s_a p_{a,u}); for a soft set, each item is present with probability s_a,
+    independently.
+    """
+
+    initial_level: ClassVar[float] = 1.0
+    feature_ceiling: ClassVar[float] = 1.0
+    level_ceiling: ClassVar[float] = 1.0
+
+    def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
+        return 1 - level
+
+    def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
+        # With v completely in the set, its factor 1 − s·p becomes 1 − p, so the miss shrinks by
+        # 1 − (1−p)/(1−s·p) = p·(1−s)/(1−s·p). Where s·p = 1 nothing is missed any more.
+        p, outside = items.features, state.outside[..., None]
+        share = safe_divide(p * outside, 1 - (1 - outside) * p, at_zero=0.0)
+        level: Array = state.level
+        return level[:, None, :] * share
+
+    def raised(
+        self, items: Items, state: State, joining: Float[Array, "batch items"]
+    ) -> Float[Array, "batch features"]:
+        xp, p = namespace(items.features), items.features
+        inside = 1 - state.outside
+        before = 1 - inside[..., None] * p
+        after = 1 - (inside + joining)[..., None] * p
+        return state.level * xp.prod(safe_divide(after, before, at_zero=1.0), axis=1)
+
+
+def _row_of(values: Array, row: int) -> Array:
+    """A copy of one row of [batch, features]; shared values, and none at all, stay as they are."""
+    if getattr(values, "ndim", 1) != 2 or values.shape[0] == 1:
+        return values
+    return namespace(values).asarray(values[row : row + 1], copy=True)
 
 
 def _context_level(context: State, items: Items) -> Array:
@@ -128,6 +287,7 @@ def _context_level(context: State, items: Items) -> Array:
         raise InvalidInput(
             "context",
             found=f"a level of shape {tuple(level.shape)}",
-            allowed=f"({batch}, {width}), or (1, {width}) for all sets",
+            allowed=f"a state with a level of shape ({batch}, {width}), or (1, {width}) for all "
+            "sets",
         )
     return namespace(level).broadcast_to(level, (batch, width))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
-from dgn.arrays import Array, Float, cast_like, namespace
+from dgn.arrays import Array, Float, cast_like, device_of, namespace
 from dgn.errors import InvalidInput
-from dgn.objectives.base import SetFunction
-from dgn.objectives.checks import check_maker, check_range
-from dgn.objectives.items import Items, State
+from dgn.objectives._checks import check_maker, check_range
+from dgn.objectives.base import Items, SetFunction, State
 
 
 @final
@@ -18,11 +17,13 @@ from dgn.objectives.items import Items, State
 class Mixture(SetFunction):
     """f(A) = Σ_i weight_i · f_i(A): a non-negative sum of submodular functions is submodular.
 
-    functions: the parts.
-    weights: [parts], at least 0.
-    columns: which features each part reads, one slice a part; left out, every part reads all.
-        Concatenate what the parts need: `Items(concat([h, similarities], axis=-1))` with
-        `columns=(slice(0, 300), slice(300, None))`.
+    Args:
+        functions: The parts.
+        weights: [parts], at least 0.
+        columns: The features that each part reads, one slice per part; by default, every part
+            reads all features. Concatenate what the parts need:
+            `Items(concat([h, similarities], axis=-1))` with
+            `columns=(slice(0, 300), slice(300, None))`.
     """
 
     functions: tuple[SetFunction, ...]
@@ -30,20 +31,16 @@ class Mixture(SetFunction):
     columns: tuple[slice, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not self.functions:
+        count = len(self.functions)
+        if not count:
             raise InvalidInput("functions", found="none", allowed="at least one set function")
-        if len(self.weights) != len(self.functions):
-            raise InvalidInput(
-                "weights",
-                found=f"{len(self.weights)} weights",
-                allowed=f"one for each of the {len(self.functions)} functions",
-            )
-        if self.columns is not None and len(self.columns) != len(self.functions):
-            raise InvalidInput(
-                "columns",
-                found=f"{len(self.columns)} slices",
-                allowed=f"one for each of the {len(self.functions)} functions",
-            )
+        for name, values in (("weights", self.weights), ("columns", self.columns)):
+            if values is not None and len(values) != count:
+                raise InvalidInput(
+                    name,
+                    message=f"{name} has {len(values)} entries; it needs one for each of the "
+                    f"{count} functions.",
+                )
 
     def empty(self, items: Items, context: State | None = None) -> State:
         given = (None,) * len(self.functions) if context is None else _parts(context)
@@ -76,6 +73,31 @@ class Mixture(SetFunction):
         for f, view, part in zip(self.functions, self._views(items), given, strict=True):
             f.check(view, part)
 
+    def coverage(self, state: State) -> tuple[Array, Array] | None:
+        """The coverage of the first part, whose features come first; the others do not count."""
+        found = self.functions[0].coverage(_parts(state)[0])
+        if found is None:
+            return None
+        xp = namespace(state.outside)
+        rest = sum(sum(_widths(part)) for part in _parts(state)[1:])
+        shape, like = (state.outside.shape[0], rest), state.outside
+        nothing = xp.zeros(shape, dtype=like.dtype, device=device_of(like))
+        shares, weights = (xp.concat([one, nothing], axis=-1) for one in found)
+        return shares, weights
+
+    @property
+    def defines_coverage(self) -> bool:
+        return self.functions[0].defines_coverage
+
+    def counted(self) -> Mixture:
+        if not self.defines_coverage:
+            return self
+        columns = None if self.columns is None else self.columns[:1]
+        return Mixture((self.functions[0].counted(),), self.weights[:1], columns)
+
+    def of_set(self, row: int) -> Mixture:
+        return replace(self, functions=tuple(f.of_set(row) for f in self.functions))
+
     def _views(self, items: Items) -> list[Items]:
         if self.columns is None:
             return [items] * len(self.functions)
@@ -92,3 +114,11 @@ def _parts(state: State) -> tuple[State, ...]:
 
 def _joined(parts: list[State]) -> State:
     return State(level=None, outside=parts[0].outside, parts=tuple(parts), maker="Mixture")
+
+
+def _widths(state: State) -> Iterator[int]:
+    if state.parts:
+        for part in state.parts:
+            yield from _widths(part)
+    else:
+        yield state.level.shape[-1]

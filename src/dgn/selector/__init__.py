@@ -1,7 +1,6 @@
-"""The front door: `Selector`, what it picks from, what it gives back and why."""
+"""The front door: `Selector`, what it returns, and the format of saved models."""
 
-from dgn.selector.selection import SentenceSelection
+from dgn.selector.result import PassageSelection
 from dgn.selector.selector import Selector
-from dgn.selector.sources import Document, Sentence
 
-__all__ = ["Document", "Selector", "Sentence", "SentenceSelection"]
+__all__ = ["PassageSelection", "Selector"]

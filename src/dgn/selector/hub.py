@@ -1,7 +1,4 @@
-"""Selectors on the Hugging Face hub; needs `pip install 'dgn[hub]'`.
-
-HubSelector is a Selector that also has `push_to_hub`, by huggingface_hub's own mixin.
-"""
+"""Selectors on the Hugging Face hub; needs `dgn[hub]`."""
 
 from __future__ import annotations
 
@@ -10,16 +7,16 @@ from typing import Any
 
 from dgn.errors import InvalidInput, require_extra
 
-require_extra("the hub", package="huggingface_hub", extra="hub")
+require_extra("The Hugging Face hub", package="huggingface_hub", extra="hub")
 
 import huggingface_hub
 from huggingface_hub import ModelHubMixin
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-from dgn.selector.pretrained import CARD, CONFIG, WEIGHTS, load_folder, save_encoder
+from dgn.selector.model_folder import CARD, CONFIG, WEIGHTS, load_folder, save_model
 from dgn.selector.selector import Selector
 
-_hub: Any = huggingface_hub  # whose functions are typed in part only
+_hub: Any = huggingface_hub  # whose functions are only partly typed
 
 
 class HubSelector(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -28,10 +25,10 @@ class HubSelector(  # pyright: ignore[reportIncompatibleMethodOverride]
     library_name="dgn",
     tags=["sentence-selection", "evidence", "submodular"],
 ):
-    """A Selector with `from_pretrained`, `save_pretrained` and `push_to_hub` of the hub."""
+    """A Selector with `push_to_hub`, by huggingface_hub's own mixin."""
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        save_encoder(self.encoder, save_directory)
+        save_model(self.encoder, save_directory, self.card)
 
     @classmethod
     def _from_pretrained(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -55,15 +52,19 @@ class HubSelector(  # pyright: ignore[reportIncompatibleMethodOverride]
                 local_files_only=local_files_only,
                 token=token,
             )
-        return cls(load_folder(folder))
+        loaded = load_folder(folder)
+        selector = cls(loaded.encoder)
+        selector.card = loaded.card
+        return selector
 
 
 def fetch_model(name: str, **options: Any) -> Path:
-    """A model's three files, from the hub into its cache; nothing else is downloaded."""
+    """Download the three files of a model into the cache of the hub; nothing else."""
     try:
         return Path(_hub.snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, CARD], **options))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InvalidInput(
-            "model", found=f"{name}: {reason}", allowed="a folder, or a name on a hub within reach"
+            "model",
+            message=f"{name} is not a folder and cannot be downloaded from the hub: {reason}",
         ) from None

@@ -1,255 +1,380 @@
-"""The front door: a claim and some text in, the few sentences that together cover it out."""
+"""The front door: a query and some text in, the few passages that together cover it out."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
+import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from dgn.arrays import Array
-from dgn.encoders import Encoded, Query, TextEncoder
-from dgn.encoders.encoder import for_budget
-from dgn.encoders.scores import with_scores
+from dgn.encoders import Encoder
 from dgn.errors import InvalidInput
-from dgn.maximizers import Selection, Selections, budgeted_greedy, greedy
+from dgn.maximizers import Certificate, Selection, Selections, budgeted_greedy, greedy
 from dgn.objectives import Items, SetFunction
-from dgn.selector.coverage import smallest_cover
-from dgn.selector.selection import SentenceSelection
-from dgn.selector.sources import Document, Question, question_of
+from dgn.query import Document, Query
+from dgn.selector.problem import Problem
+from dgn.selector.result import PassageSelection
+from dgn.threads import single_threaded_blas
 
 DEFAULT_K = 5
-_AT_ONCE = 64
-_LARGEST_BUDGET = 1_000_000_001
-_SENTENCES_AT_ONCE = 8192
-"""Padding counted: what a batch holds at most, unless a single question holds more."""
+_PASSAGES_PER_BATCH = 8192
+"""Padding included: what a batch contains at most, unless a single query contains more."""
 
 
 class Maximizer(Protocol):
-    """A search in one set: `greedy`, `lazy_greedy`, `exact`, or one of the user's own."""
+    """A search in one set: `greedy`, `lazy_greedy`, `exact`, or one of your own."""
 
-    def __call__(self, objective: SetFunction, items: Items, k: int) -> Selections | Selection: ...
+    def __call__(self, objective: SetFunction, items: Items, k: int) -> Selection | Selections: ...
 
 
 class Selector:
-    """Picks the sentences that together cover a claim.
+    """Selects the passages that together cover a query.
 
         selector = Selector.from_pretrained()
-        picked = selector.select(claim, sentences, k=5, title="…")
-        print(picked.explain())
+        selection = selector.select(query, passages, k=5)
+        print(selection.explain())
 
-    encoder: from texts to features; `from_pretrained` brings a trained one.
-    objective: a set function to use on those features instead of the encoder's own; or a function
-    that makes one from what the encoder gave.
-    maximizer: the search for k sentences.
+    A selector may be shared by threads.
+
+    Args:
+        encoder: From texts to a set function; `from_pretrained` loads a trained one.
+        objective: A set function to use in place of the encoder's own, or a function that makes
+            one from the encoder's set function and items.
+        maximizer: The search for k passages.
     """
 
     def __init__(
         self,
-        encoder: TextEncoder,
+        encoder: Encoder,
         *,
-        objective: SetFunction | Callable[[Encoded], SetFunction] | None = None,
+        objective: SetFunction | Callable[[SetFunction, Items], SetFunction] | None = None,
         maximizer: Maximizer = greedy,
     ) -> None:
         self.encoder = encoder
+        self.card = ""
         self._objective, self._maximizer = objective, maximizer
 
     @classmethod
-    def from_pretrained(cls, model: str | Path | None = None) -> Selector:
-        """A trained selector: the one inside this package, or that of a folder or of a hub.
+    def from_pretrained(
+        cls, model: str | Path | None = None, *, vectors: str | None = None
+    ) -> Selector:
+        """Load a trained selector.
 
-        model: None for the model that ships with dgn: no network, no further file. "untrained" for
-        cosines, IDF and titles alone, which knows nothing of encyclopedias. A folder that
-        `save_pretrained` or `dgn train --encoder facets` wrote; or a name on the Hugging Face hub
-        ("who/what"), which needs `pip install 'dgn[hub]'`.
+        Args:
+            model: None for the model that ships with dgn, which needs no download. "untrained"
+                for word vectors, IDF and titles alone. A folder that `save_pretrained` or
+                `dgn train` wrote. Or a name on the Hugging Face hub ("user/name"), which needs
+                `dgn[hub]`.
+            vectors: Vectors to use in place of those that the model names, for a model on
+                pooled vectors whose file has moved.
         """
-        from dgn.selector.pretrained import load_encoder
+        from dgn.selector.model_folder import load_model
 
-        return cls(load_encoder(model))
+        loaded = load_model(model, vectors)
+        selector = cls(loaded.encoder)
+        selector.card = loaded.card
+        return selector
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the model into a folder: config.json, model.safetensors, README.md."""
-        from dgn.selector.pretrained import save_encoder
+        """Write the model into a folder: config.json, model.safetensors and README.md."""
+        from dgn.selector.model_folder import save_model
 
         if self._objective is not None or self._maximizer is not greedy:
             raise InvalidInput(
                 "selector",
-                found="an objective or a maximizer put in by hand",
-                allowed="Selector(encoder): a folder holds the encoder alone",
+                message="A selector with its own objective or maximizer cannot be saved; a model "
+                "folder contains the encoder alone.",
             )
-        save_encoder(self.encoder, Path(folder))
+        save_model(self.encoder, Path(folder), self.card)
 
     def select(
         self,
-        claim: str,
-        sentences: Iterable[str] | None = None,
+        query: str,
+        passages: Iterable[str] | None = None,
         *,
         documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
-        title: str | Sequence[str] = "",
+        titles: str | Iterable[str] | None = None,
+        scores: Iterable[float] | None = None,
         k: int | None = None,
-        budget: float | None = None,
-        cover: float | None = None,
-        scores: Sequence[float] | None = None,
+        max_tokens: float | None = None,
+        coverage: float | None = None,
+        count_tokens: Callable[[str], int] | None = None,
         score_weight: float = 1.0,
-    ) -> SentenceSelection:
-        """Pick from sentences, or from documents.
+    ) -> PassageSelection:
+        """Select passages, or sentences of documents, that together cover a query.
 
-        sentences: in the order of their page, if they have one; `title` is the page's, or one for
-        each. documents: texts, Documents, or dicts with text and title.
-        k: how many to pick; 5 if nothing else is said. budget: in place of k, how many tokens (of
-        the encoder) the picks may have together; sentences are then weighed by gain per token.
-        cover: pick no more than it takes to cover this share (from 0 to 1) of what all sentences
-        together cover; k is then a limit.
-        scores: of a reranker of your own, one a sentence; any finite numbers. score_weight: what
-        the best score is worth, as a share of the largest gain without scores.
+        Args:
+            query: A claim or a question.
+            passages: Loose passages: any iterable of strings. Their order does not matter.
+            documents: In place of passages: Documents, texts, or dictionaries with `text` or
+                `sentences`, and optionally `title` and `id`; further keys are kept as metadata.
+                Texts are split into sentences. `indices` then number the sentences of all
+                documents in order.
+            titles: For passages: one title for all, or one for each. Words of a title count as
+                covered by its passages.
+            scores: Relevance scores of your own, one for each passage; any finite numbers.
+            k: Select this many passages, or all if there are fewer; 5 if neither k, max_tokens
+                nor coverage is given. The last ones may add nothing; their gains say so.
+            max_tokens: Select passages with at most this many tokens together, by gain per
+                token. It may be combined with k. Only words of the query count then, and what all
+                passages have in common does not, so that gains differ from those without it.
+            coverage: Stop once this fraction of the achievable coverage is reached; above 0 and at
+                most 1.
+            count_tokens: Counts the tokens of a text for max_tokens; by default, the tokens of
+                the encoder.
+            score_weight: What the best score is worth, as a multiple of the largest gain without
+                scores.
+
+        Raises:
+            InvalidInput: An argument is not what is described here.
         """
-        question = question_of(claim, sentences, documents=documents, title=title, scores=scores)
-        limits: dict[str, Any] = {"k": k, "budget": budget, "cover": cover}
-        (picked,) = self.answer([question], **limits, score_weight=score_weight)
-        return picked
+        built = Query.of(query, passages, documents=documents, titles=titles, scores=scores)
+        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight)
+        return self._select([built], limits)[0]
 
     def select_many(
         self,
         queries: Iterable[Mapping[str, Any]],
         *,
         k: int | None = None,
-        budget: float | None = None,
-        cover: float | None = None,
+        max_tokens: float | None = None,
+        coverage: float | None = None,
+        count_tokens: Callable[[str], int] | None = None,
         score_weight: float = 1.0,
-        at_once: int = _AT_ONCE,
-    ) -> Iterator[SentenceSelection]:
-        """Pick for many claims, some at once; far faster than one by one, with the same picks.
+        batch_size: int = 64,
+    ) -> Iterator[PassageSelection]:
+        """Select for many queries, in batches; much faster than one by one.
 
-        queries: dicts with the arguments of `select`: claim, sentences or documents, title, scores.
-        Taken as they come and answered in order: a generator without an end is welcome.
+        Args:
+            queries: Dictionaries with the arguments of `select`: query, passages or documents,
+                titles, scores. They are read as needed and answered in order, so that an endless
+                generator is fine.
+            k: As in `select`, for all queries.
+            max_tokens: As in `select`, for all queries.
+            coverage: As in `select`, for all queries.
+            count_tokens: As in `select`.
+            score_weight: As in `select`.
+            batch_size: The number of queries that are processed together.
         """
-        if at_once < 1:
-            raise InvalidInput("at_once", found=str(at_once), allowed="at least 1")
-        waiting = enumerate(queries)
-        while chunk := list(itertools.islice(waiting, at_once)):
-            questions = [_question(number, query) for number, query in chunk]
-            yield from self.answer(
-                questions, k=k, budget=budget, cover=cover, score_weight=score_weight
-            )
+        size = _integer("batch_size", batch_size)
+        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight)
+        if isinstance(queries, Mapping) or not isinstance(cast("Any", queries), Iterable):
+            found = type(cast("object", queries)).__name__
+            raise InvalidInput("queries", found=found, allowed="an iterable of dictionaries")
+        return self._select_in_batches(queries, limits, size)
 
-    def answer(
+    def _select_in_batches(
+        self, queries: Iterable[Mapping[str, Any]], limits: _Limits, size: int
+    ) -> Iterator[PassageSelection]:
+        numbered = enumerate(queries)
+        while chunk := list(itertools.islice(numbered, size)):
+            yield from self._select([_query_of(number, one) for number, one in chunk], limits)
+
+    def select_queries(
         self,
-        questions: Sequence[Question],
+        queries: Sequence[Query],
         *,
         k: int | None = None,
-        budget: float | None = None,
-        cover: float | None = None,
+        max_tokens: float | None = None,
+        coverage: float | None = None,
         score_weight: float = 1.0,
-    ) -> list[SentenceSelection]:
-        """Pick for questions that `question_of` made, as many at once as go together."""
-        _check_limits(k, budget, cover, score_weight)
-        picked: list[SentenceSelection] = []
-        for some in _portions(questions):
-            picked += self._pick_at_once(some, k, budget, cover, score_weight)
-        return picked
+    ) -> list[PassageSelection]:
+        """Select for queries that were built with `Query.of` or read from a file, in one batch."""
+        return self._select(queries, _Limits.of(k, max_tokens, coverage, None, score_weight))
 
-    def _pick_at_once(
+    def _select(self, queries: Sequence[Query], limits: _Limits) -> list[PassageSelection]:
+        selected: list[PassageSelection] = []
+        with single_threaded_blas():
+            for some in _portions(queries):
+                selected += self._select_batch(some, limits)
+        return selected
+
+    def _select_batch(self, queries: Sequence[Query], limits: _Limits) -> list[PassageSelection]:
+        problem = self._problem(queries)
+        searched = problem if limits.max_tokens is None else problem.priced()
+        scores = [query.scores for query in queries]
+        if any(one is not None for one in scores):
+            searched = searched.with_scores(scores, limits.score_weight)
+        costs = self._costs(queries, searched.items.size, limits)
+        found = self._search(searched, limits, limits.k or searched.items.size, costs)
+        selected: list[PassageSelection] = []
+        for row, query in enumerate(queries):
+            own = problem.of_query(row)
+            looked = own if searched is problem else searched.of_query(row)
+            selection = found[row]
+            if limits.coverage is not None:
+                price = None if costs is None else costs[row : row + 1, : looked.items.size]
+                selection = self._cut(own, looked, selection, limits, price)
+            selected.append(
+                PassageSelection(
+                    **vars(selection),
+                    query=query,
+                    facets=self.encoder.facets(query.text),
+                    problem=own,
+                    searched=looked,
+                    per_token=limits.max_tokens is not None,
+                )
+            )
+        return selected
+
+    def _problem(self, queries: Sequence[Query]) -> Problem:
+        objective, items = self.encoder.encode(queries)
+        if isinstance(self._objective, SetFunction):
+            objective = self._objective
+        elif self._objective is not None:
+            objective = self._objective(objective, items)
+        return Problem(objective, items)
+
+    def _search(
+        self, problem: Problem, limits: _Limits, k: int, costs: Array | None
+    ) -> Sequence[Selection]:
+        """One Selection for each query of the problem."""
+        f, items = problem.objective, problem.items
+        if limits.max_tokens is not None:
+            return list(
+                cast("Selections", budgeted_greedy(f, items, costs, limits.max_tokens, k=k))
+            )
+        if self._maximizer is greedy:
+            return list(cast("Selections", greedy(f, items, k)))
+        # Not every search knows batches.
+        rows = [problem.of_query(row) for row in range(items.batch)]
+        found = [self._maximizer(row.objective, row.items, k) for row in rows]
+        return [one if isinstance(one, Selection) else one[0] for one in found]
+
+    def _cut(
         self,
-        questions: Sequence[Question],
-        k: int | None,
-        budget: float | None,
-        cover: float | None,
-        score_weight: float,
-    ) -> list[SentenceSelection]:
-        encoded = self._encoded([question.query() for question in questions])
-        if budget is not None:
-            encoded = for_budget(encoded)
-        if any(question.scores is not None for question in questions):
-            encoded = with_scores(encoded, [one.scores for one in questions], score_weight)
-        limit = k or DEFAULT_K
-        if budget is not None:
-            costs = self._costs(questions, encoded.items.size)
-            selections = budgeted_greedy(encoded.objective, encoded.items, costs, budget)
-        else:
-            limit = encoded.items.size if cover is not None and k is None else limit
-            batched = self._maximizer is greedy
-            selections = greedy(encoded.objective, encoded.items, limit) if batched else None
-        picked: list[SentenceSelection] = []
-        for row, question in enumerate(questions):
-            own = encoded.row(row)
-            selection = self._search(own, limit) if selections is None else selections[row]
-            if cover is not None:
-                selection = self._cut(own, selection, cover)
-            picked.append(SentenceSelection(**vars(selection), question=question, encoded=own))
-        return picked
-
-    def _search(self, encoded: Encoded, k: int) -> Selection:
-        """Of one question: not every search knows batches."""
-        found = self._maximizer(encoded.objective, encoded.items, k)
-        return found if isinstance(found, Selection) else found[0]
-
-    def _encoded(self, queries: Sequence[Query]) -> Encoded:
-        encoded = self.encoder.encode(queries)
-        if self._objective is None:
-            return encoded
-        chosen = self._objective
-        objective = chosen if isinstance(chosen, SetFunction) else chosen(encoded)
-        return dataclasses.replace(encoded, objective=objective)
-
-    def _cut(self, encoded: Encoded, selection: Selection, cover: float) -> Selection:
-        """The first picks that are enough, with the certificate for that many."""
-        enough = max(1, smallest_cover(encoded, selection, cover))
-        if enough >= len(selection):
+        own: Problem,
+        searched: Problem,
+        selection: Selection,
+        limits: _Limits,
+        costs: Array | None,
+    ) -> Selection:
+        """The first passages that reach the coverage, with the certificate for that many."""
+        reached, achievable = own.progress(selection.indices)
+        share = limits.coverage or 0.0
+        enough = np.flatnonzero(reached >= share * achievable * (1 - 1e-6))
+        count = max(1, int(enough[0])) if len(enough) else len(selection)
+        if count >= len(selection):
             return selection
-        return self._search(encoded, enough)
-
-    def _costs(self, questions: Sequence[Question], size: int) -> Array:
-        import numpy as np
-
-        costs = np.ones((len(questions), size))
-        counts = iter(
-            self.encoder.token_counts([one.text for q in questions for one in q.sentences])
+        # The passages stay those of the first search; the second one gives the bound for so many.
+        bound = self._search(searched, limits, count, costs)[0].certificate.bound
+        value = selection.values[count - 1]
+        return Selection(
+            selection.indices[:count],
+            selection.gains[:count],
+            selection.values[:count],
+            Certificate(value, max(value, bound)),
         )
-        for row, question in enumerate(questions):
-            for place in range(len(question.sentences)):
+
+    def _costs(self, queries: Sequence[Query], size: int, limits: _Limits) -> Array | None:
+        if limits.max_tokens is None:
+            return None
+        texts = [text for query in queries for text in query.texts]
+        counts = iter(limits.tokens_of(texts, self.encoder))
+        costs = np.ones((len(queries), size))
+        for row, query in enumerate(queries):
+            for place in range(len(query.passages)):
                 costs[row, place] = max(1, next(counts))
         return costs
 
 
-def _question(number: int, query: Any) -> Question:
-    known = {"claim", "sentences", "documents", "title", "scores"}
-    if not isinstance(query, Mapping) or not cast("Mapping[str, Any]", query).keys() <= known:
+@dataclass(frozen=True)
+class _Limits:
+    """How much to select, checked."""
+
+    k: int | None
+    max_tokens: float | None
+    coverage: float | None
+    count_tokens: Callable[[str], int] | None
+    score_weight: float
+
+    @classmethod
+    def of(
+        cls, k: Any, max_tokens: Any, coverage: Any, count_tokens: Any, score_weight: Any
+    ) -> _Limits:
+        k = None if k is None else _integer("k", k)
+        if max_tokens is not None:
+            max_tokens = _number("max_tokens", max_tokens)
+            if not 0 < max_tokens < math.inf:
+                allowed = "a finite number greater than 0"
+                raise InvalidInput("max_tokens", found=f"{max_tokens:g}", allowed=allowed)
+        if coverage is not None:
+            coverage = _number("coverage", coverage)
+            if not 0 < coverage <= 1:
+                allowed = "greater than 0 and at most 1"
+                raise InvalidInput("coverage", found=f"{coverage:g}", allowed=allowed)
+        if count_tokens is not None and max_tokens is None:
+            raise InvalidInput("count_tokens", message="count_tokens needs max_tokens.")
+        if count_tokens is not None and not callable(count_tokens):
+            found = f"a {type(count_tokens).__name__}"
+            raise InvalidInput("count_tokens", found=found, allowed="a function of a string")
+        weight = _number("score_weight", score_weight)
+        if not 0 <= weight < math.inf:
+            raise InvalidInput("score_weight", found=f"{weight:g}", allowed="at least 0")
+        if k is None and max_tokens is None and coverage is None:
+            k = DEFAULT_K
+        return cls(k, max_tokens, coverage, cast("Any", count_tokens), weight)
+
+    def tokens_of(self, texts: Sequence[str], encoder: Encoder) -> list[int]:
+        """The number of tokens of each text."""
+        if self.count_tokens is None:
+            return encoder.count_tokens(texts)
+        return [_integer("count_tokens(text)", self.count_tokens(text), 0) for text in texts]
+
+
+def _integer(argument: str, value: Any, least: int = 1) -> int:
+    """The value as an int; NumPy's integers are fine."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or isinstance(value, bool):
+        raise InvalidInput(argument, found=repr(value), allowed=f"an integer of at least {least}")
+    return number
+
+
+def _number(argument: str, value: Any) -> float:
+    """The value as a float; NumPy's numbers are fine, strings are not."""
+    try:
+        number = math.nan if isinstance(value, str | bytes | bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise InvalidInput(argument, found=repr(value), allowed="a number")
+    return number
+
+
+def _query_of(number: int, given: Any) -> Query:
+    known = {"query", "passages", "documents", "titles", "scores", "id"}
+    name = f"queries[{number}]"
+    if not isinstance(given, Mapping):
+        raise InvalidInput(name, found=f"{given!r:.60}", allowed="a dictionary")
+    fields = cast("Mapping[str, Any]", given)
+    unknown = sorted(map(str, set(fields) - known))
+    if unknown or "query" not in fields:
+        problem = f"has the unknown key {unknown[0]!r}" if unknown else "has no query"
         raise InvalidInput(
-            "queries",
-            found=f"{query!r:.60} at {number}",
-            allowed=f"dicts with {', '.join(sorted(known))}",
+            name, message=f"{name} {problem}; the keys are {', '.join(sorted(known))}."
         )
     try:
-        return question_of(**cast("Mapping[str, Any]", query))
-    except (InvalidInput, TypeError) as error:
-        raise InvalidInput(
-            "queries", found=f"at {number}: {error}", allowed="what select takes"
-        ) from None
+        return Query.of(**fields)
+    except InvalidInput as error:
+        raise InvalidInput(name, message=f"{name}: {error}") from None
 
 
-def _portions(questions: Sequence[Question]) -> Iterator[Sequence[Question]]:
-    """Questions that go together: one with thousands of sentences would pad all others to them."""
+def _portions(queries: Sequence[Query]) -> Iterator[Sequence[Query]]:
+    """Queries to process together: one with thousands of passages would pad all others."""
     start, most = 0, 0
-    for place, question in enumerate(questions):
-        most = max(most, len(question.sentences))
-        if place > start and (place + 1 - start) * most > _SENTENCES_AT_ONCE:
-            yield questions[start:place]
-            start, most = place, len(question.sentences)
-    if start < len(questions):
-        yield questions[start:]
-
-
-def _check_limits(
-    k: int | None, budget: float | None, cover: float | None, score_weight: float
-) -> None:
-    if k is not None and (type(k) is not int or k < 1):
-        raise InvalidInput("k", found=repr(k), allowed="a whole number from 1 on")
-    if budget is not None and not 0 < budget < _LARGEST_BUDGET:
-        raise InvalidInput("budget", found=f"{budget}", allowed="above 0, at most a billion tokens")
-    if budget is not None and (k is not None or cover is not None):
-        raise InvalidInput("budget", found="k or cover beside it", allowed="a budget alone")
-    if cover is not None and not 0 < cover <= 1:
-        raise InvalidInput("cover", found=f"{cover}", allowed="above 0, at most 1")
-    if not 0 <= score_weight < float("inf"):
-        raise InvalidInput("score_weight", found=f"{score_weight}", allowed="0 or more")
+    for place, query in enumerate(queries):
+        most = max(most, len(query.passages))
+        if place > start and (place + 1 - start) * most > _PASSAGES_PER_BATCH:
+            yield queries[start:place]
+            start, most = place, len(query.passages)
+    if start < len(queries):
+        yield queries[start:]

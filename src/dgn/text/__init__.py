@@ -1,18 +1,38 @@
-"""What do the words mean? Tokens, sentences, word vectors, IDF."""
+"""What do words mean? Tokens, sentences, word vectors, inverse document frequencies."""
 
-from dgn.text.idf import Idf
+from dgn.text.idf import Idf, token_idf
 from dgn.text.sentences import SentenceSpan, split_sentences
-from dgn.text.tokens import clean_brackets, has_words, split_words
-from dgn.text.vectors import PooledVectors, TokenVectors, open_vectors
+from dgn.text.tokens import (
+    FUNCTION_WORDS,
+    clean_brackets,
+    has_words,
+    split_words,
+    title_text,
+)
+from dgn.text.vectors import (
+    PooledVectors,
+    SubwordVectors,
+    TokenVectors,
+    open_vectors,
+    unit_rows,
+)
+from dgn.text.words import WordReader, WordTokens
 
 __all__ = [
+    "FUNCTION_WORDS",
     "Idf",
     "PooledVectors",
     "SentenceSpan",
+    "SubwordVectors",
     "TokenVectors",
+    "WordReader",
+    "WordTokens",
     "clean_brackets",
     "has_words",
     "open_vectors",
     "split_sentences",
     "split_words",
+    "title_text",
+    "token_idf",
+    "unit_rows",
 ]

@@ -1,8 +1,9 @@
-"""fastText's own `.bin` models: a word that was never seen gets the vectors of its subwords."""
+"""fastText's own `.bin` models: an unseen word gets the vectors of its subwords."""
 
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, final
@@ -11,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.errors import BrokenInput, require_extra
-from dgn.fingerprint import fingerprint_of
-from dgn.text.vectors import TokenVectors
-from dgn.text.word_rows import WordRows
+from dgn.files import fingerprint_of
+from dgn.text.vectors import TokenVectors, WordRows
 
 
 @final
@@ -21,21 +21,22 @@ class FastTextBin(TokenVectors):
     """No word is unknown. The table holds the words that were met so far."""
 
     def __init__(self, path: Path) -> None:
-        require_extra("fastText .bin files", package="gensim", extra="fasttext")
+        require_extra("Reading fastText .bin files", package="gensim", extra="fasttext")
         if not path.is_file():
             raise BrokenInput(path, None, found="no such file", allowed="a fastText .bin file")
         self.fingerprint = f"fasttext:{fingerprint_of(path)}"
         gensim: Any = importlib.import_module("gensim.models.fasttext")
         try:
             self._model: Any = gensim.load_facebook_vectors(str(path))
-        except Exception as error:  # gensim raises whatever the bytes make it trip over
+        except Exception as error:  # gensim raises whatever the bytes make it stumble over
             raise BrokenInput(
-                path, None, found=f"no fastText model ({error})", allowed="a fastText .bin file"
+                path, None, found=f"something else ({error})", allowed="a fastText .bin file"
             ) from error
         self.dimension = int(self._model.vector_size)
         self._met: dict[str, int] = {}
         self._vectors: list[NDArray[np.float32]] = []
         self._stacked = np.empty((0, self.dimension), dtype=np.float32)
+        self._lock = threading.Lock()
         self._word_rows = WordRows(self.row_of)
 
     @property
@@ -47,12 +48,10 @@ class FastTextBin(TokenVectors):
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         return self._word_rows.rows(texts)
 
-    def tokens(self, text: str) -> list[tuple[str, int]]:
-        return self._word_rows.tokens(text)
-
     def row_of(self, word: str) -> int:
-        """The row of a word; a word that was not met before gets one."""
-        if word not in self._met:
-            self._met[word] = len(self._vectors)
-            self._vectors.append(np.asarray(self._model.get_vector(word), dtype=np.float32))
-        return self._met[word]
+        """The row of a word; a word that was not met before gets a new one."""
+        with self._lock:
+            if word not in self._met:
+                self._vectors.append(np.asarray(self._model.get_vector(word), dtype=np.float32))
+                self._met[word] = len(self._vectors) - 1
+            return self._met[word]

@@ -1,4 +1,4 @@
-"""Pooled vectors of any sentence-transformers model, by name or by folder."""
+"""Pooled vectors of any sentence-transformers model, by its name or its folder."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ import numpy as np
 
 from dgn.arrays import Array, Float
 from dgn.errors import InvalidInput, require_extra
-from dgn.fingerprint import fingerprint_of
+from dgn.files import fingerprint_of
 from dgn.text.tokens import clean_brackets
 from dgn.text.vectors import PooledVectors
 
 
 @final
 class SentenceEncoder(PooledVectors):
-    """A transformer reads the whole text; there are no token vectors."""
+    """A transformer reads the whole text; it gives no token vectors."""
 
     def __init__(self, model: str) -> None:
-        require_extra("sentence encoders", package="sentence_transformers", extra="sentences")
+        require_extra(
+            "sentence-transformers:MODEL", package="sentence_transformers", extra="sentences"
+        )
         package: Any = importlib.import_module("sentence_transformers")
         try:
             self._model: Any = package.SentenceTransformer(model)
         except (OSError, ValueError) as error:
             raise InvalidInput(
-                "model",
-                found=f"{model!r}, which does not load ({error})",
-                allowed="a sentence-transformers model or its folder",
+                "vectors",
+                message=f"The sentence-transformers model {model!r} cannot be loaded: {error}",
             ) from error
         self.dimension = int(self._model.encode([""], show_progress_bar=False).shape[1])
         folder = Path(model)

@@ -1,17 +1,15 @@
-"""Sentences of a raw text, with their places in it."""
+"""The sentences of a text, with their positions in it."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple, cast
 
-from dgn.errors import require_extra
-
 _RARE_SPACES = re.compile(r"[^\S \n\r\t]")
 
 
 class SentenceSpan(NamedTuple):
-    """A sentence, and where it stands: text[start:end]."""
+    """A sentence and its position: text[start:end]."""
 
     text: str
     start: int
@@ -19,29 +17,28 @@ class SentenceSpan(NamedTuple):
 
 
 def split_sentences(text: str, language: str = "en") -> list[SentenceSpan]:
-    """The sentences of a text, without the white space around them; blank ones are left out.
+    """Split a text into sentences, without the white space around them; blank ones are dropped.
 
-    By sentencex, of the Wikimedia Foundation, which knows abbreviations of some 300 languages. A
-    line break between paragraphs ends a sentence too.
+    The work is done by sentencex of the Wikimedia Foundation, which knows the abbreviations of
+    some 300 languages. An empty line also ends a sentence.
     """
-    require_extra("sentence splitting", package="sentencex", extra="text")
     import sentencex
 
-    # One for one, so that the places stay: sentencex gives up on some of the rarer kinds of space.
+    # Replaced one for one, so that positions stay: sentencex fails on some rare kinds of space.
     plain = _RARE_SPACES.sub(" ", text)
     segments: list[str] = list(cast("Any", sentencex).segment(language, plain))
     spans: list[SentenceSpan] = []
     place = 0
     for segment in segments:
         sentence = segment.strip()
-        # Found rather than counted: nothing the splitter drops can shift what follows.
+        # Found rather than counted: nothing that the splitter drops can shift what follows.
         start = plain.index(sentence, place)
         place = start + len(sentence)
-        spans += _lines(text, start, place)
+        spans += _paragraphs(text, start, place)
     return spans
 
 
-def _lines(text: str, start: int, end: int) -> list[SentenceSpan]:
+def _paragraphs(text: str, start: int, end: int) -> list[SentenceSpan]:
     """The parts of text[start:end] that an empty line separates."""
     spans: list[SentenceSpan] = []
     for part in text[start:end].split("\n\n"):

@@ -1,8 +1,8 @@
 """Word vectors in word2vec's text format: `.vec` and `.vec.gz`.
 
-The text is read once and kept as a memory-mapped cache: opening costs milliseconds, and memory
-grows with the words that are used, not with the file. The cache is trusted only if it is of this
-version, was made from this very file, and is whole.
+The text is read once and kept as a memory-mapped cache: opening takes milliseconds, and memory
+grows with the words that are used, not with the file. The cache is used only if it has this
+version, was made from the same file, and is complete.
 """
 
 from __future__ import annotations
@@ -22,18 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.errors import BrokenInput
-from dgn.fingerprint import fingerprint_of
-from dgn.text.vectors import TokenVectors
-from dgn.text.word_rows import WordRows
+from dgn.files import fingerprint_of
+from dgn.text.vectors import TokenVectors, WordRows
 
-VERSION = 1
+_VERSION = 1
 _FILES = ("vectors.npy", "hashes.npy", "rows.npy", "offsets.npy", "words.bin")
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 @final
 class VecFile(TokenVectors):
-    """Whole words; a word that is not there is looked for in lower case, then left out."""
+    """Whole words; a missing word is looked up in lower case, and dropped if that fails too.
+
+    Args:
+        path: The .vec or .vec.gz file.
+        cache: The folder of the cache; by default $DGN_CACHE or the user's cache folder.
+        on_progress: Called with the number of words read so far and their total.
+    """
 
     def __init__(
         self,
@@ -45,7 +50,7 @@ class VecFile(TokenVectors):
             raise BrokenInput(path, None, found="no such file", allowed="a .vec or .vec.gz file")
         self.fingerprint = f"vec:{fingerprint_of(path)}"
         folder = (cache or _default_cache()) / f"vec-{self.fingerprint.partition(':')[2]}"
-        if not _is_whole(folder, self.fingerprint):
+        if not _is_complete(folder, self.fingerprint):
             _convert(path, folder, self.fingerprint, on_progress)
         self._table: NDArray[np.float32] = np.load(folder / "vectors.npy", mmap_mode="r")
         self._hashes: NDArray[np.uint64] = np.load(folder / "hashes.npy", mmap_mode="r")
@@ -65,9 +70,6 @@ class VecFile(TokenVectors):
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         return self._word_rows.rows(texts)
 
-    def tokens(self, text: str) -> list[tuple[str, int]]:
-        return self._word_rows.tokens(text)
-
     def row_of(self, word: str) -> int:
         """The row of a word, else of the word in lower case, else −1."""
         row = self._find(word)
@@ -77,7 +79,7 @@ class VecFile(TokenVectors):
         written = word.encode()
         wanted = np.uint64(_hash(written))
         place = int(np.searchsorted(self._hashes, wanted))
-        # Words of one hash lie side by side; there is rarely more than one.
+        # Words with the same hash are adjacent; there is rarely more than one.
         while place < len(self._hashes) and self._hashes[place] == wanted:
             row = int(self._rows[place])
             if self._words[self._offsets[row] : self._offsets[row + 1]].tobytes() == written:
@@ -95,7 +97,7 @@ def _default_cache() -> Path:
     return Path(base or Path.home() / ".cache") / "dgn"
 
 
-def _is_whole(folder: Path, fingerprint: str) -> bool:
+def _is_complete(folder: Path, fingerprint: str) -> bool:
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -104,15 +106,15 @@ def _is_whole(folder: Path, fingerprint: str) -> bool:
 
 
 def _meta_of(folder: Path, fingerprint: str) -> dict[str, object]:
-    """What a whole cache looks like: its version, its source, and each file's fingerprint."""
+    """The description of a complete cache: its version, its source, its files' fingerprints."""
     files = {name: fingerprint_of(folder / name) for name in _FILES if (folder / name).is_file()}
-    return {"version": VERSION, "source": fingerprint, "files": files}
+    return {"version": _VERSION, "source": fingerprint, "files": files}
 
 
 def _convert(
     path: Path, folder: Path, fingerprint: str, on_progress: Callable[[int, int], None]
 ) -> None:
-    """Write the cache beside its place, then move it there: nobody sees half of it."""
+    """Write the cache to a temporary folder, then move it: nobody sees an incomplete one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
     try:
@@ -120,14 +122,14 @@ def _convert(
         _write_index(words, making)
         meta = json.dumps(_meta_of(making, fingerprint))
         (making / "meta.json").write_text(meta, encoding="utf-8")
-        if _is_whole(folder, fingerprint):
-            return  # another process was faster, and may be reading it already
+        if _is_complete(folder, fingerprint):
+            return  # another process was faster, and may already be reading it
         shutil.rmtree(folder, ignore_errors=True)
         try:
             making.rename(folder)
         except OSError:
-            # Another process was faster; its cache is as good if it is whole.
-            if not _is_whole(folder, fingerprint):
+            # Another process was faster; its cache is as good if it is complete.
+            if not _is_complete(folder, fingerprint):
                 raise
     finally:
         shutil.rmtree(making, ignore_errors=True)
@@ -136,7 +138,7 @@ def _convert(
 def _write_vectors(
     path: Path, target: Path, on_progress: Callable[[int, int], None]
 ) -> list[bytes]:
-    """Write the table row by row, so that memory stays flat, and return the words."""
+    """Write the table row by row, so that memory stays constant, and return the words."""
     lines = _lines_of(path)
     count, dimension = _header_of(path, next(lines, b""))
     header = {"descr": "<f4", "fortran_order": False, "shape": (count, dimension)}
@@ -146,7 +148,7 @@ def _write_vectors(
         for number, line in enumerate(lines, start=2):
             if len(words) == count:
                 raise BrokenInput(
-                    path, number, found="more words", allowed=f"{count:,}, as line 1 says"
+                    path, number, found="more", allowed=f"{count:,} words, as line 1 says"
                 )
             word, vector = _parsed(path, number, line, dimension)
             stream.write(vector.tobytes())
@@ -155,7 +157,10 @@ def _write_vectors(
                 on_progress(len(words), count)
     if len(words) != count:
         raise BrokenInput(
-            path, len(words) + 2, found="the end", allowed=f"{count:,} words, as line 1 says"
+            path,
+            len(words) + 2,
+            found="the end of the file",
+            allowed=f"{count:,} words, as line 1 says",
         )
     return words
 
@@ -172,7 +177,7 @@ def _parsed(
         raise BrokenInput(
             path,
             number,
-            found=f"{word.decode(errors='replace')!r} without {dimension} finite numbers",
+            found=f"{word.decode(errors='replace')!r} without them",
             allowed=f"a word and {dimension} finite numbers",
         )
     return word, vector
@@ -190,8 +195,8 @@ def _lines_of(path: Path) -> Iterator[bytes]:
         raise BrokenInput(
             path,
             number + 1,
-            found=f"a damaged or truncated archive ({error})",
-            allowed="a whole file; fetch it again",
+            found=f"a damaged or truncated one ({error})",
+            allowed="a complete archive (download it again)",
         ) from error
 
 
@@ -209,7 +214,7 @@ def _header_of(path: Path, line: bytes) -> tuple[int, int]:
 
 def _write_index(words: list[bytes], folder: Path) -> None:
     hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
-    # A stable sort leaves the first of two equal words first, where searchsorted finds it.
+    # A stable sort keeps the first of two equal words first, where searchsorted finds it.
     order = np.argsort(hashes, kind="stable")
     lengths = np.array([len(word) for word in words], dtype=np.int64)
     np.save(folder / "hashes.npy", hashes[order])

@@ -1,6 +1,6 @@
-"""Vectors behind one small interface, wherever they come from.
+"""Word and text vectors behind one interface, wherever they come from.
 
-open_vectors("wordllama")                  # the default: inside its wheel, nothing to fetch
+open_vectors("wordllama")                  # the default: inside its wheel, no download
 open_vectors("wiki-news-300d.vec.gz")      # word2vec's text format
 open_vectors("cc.en.300.bin")              # fastText, with subwords for unseen words
 open_vectors("sentence-transformers:PATH") # pooled vectors of any such model
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -19,15 +19,18 @@ from numpy.typing import NDArray
 
 from dgn.arrays import Array, Float
 from dgn.errors import InvalidInput
+from dgn.text.tokens import split_words
 
-Vectors = NDArray[np.float32]
-_TOKENS_AT_ONCE = 2048
+_TOKENS_PER_CHUNK = 2048
+_MOST_REMEMBERED = 1_000_000
 
 
 class PooledVectors(ABC):
     """Gives a text one vector.
 
-    fingerprint: changes when the vectors do; caches of what was made with them know by it.
+    Attributes:
+        dimension: The length of the vectors.
+        fingerprint: Changes when the vectors change; files that were made with them record it.
     """
 
     dimension: int
@@ -39,53 +42,41 @@ class PooledVectors(ABC):
 
 
 class TokenVectors(PooledVectors):
-    """Gives every token of a text a vector; the text's is their mean.
-
-    table: [vocabulary, dimension]; a token is a row of it.
-    """
+    """Gives every token of a text a vector; the vector of the text is their mean."""
 
     @property
     @abstractmethod
     def table(self) -> NDArray[Any]:
-        """[vocabulary, dimension], any float dtype."""
+        """[vocabulary, dimension], any float dtype; a token is a row of it."""
 
     @abstractmethod
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         """For every text, the rows of its known tokens, in order."""
 
-    @abstractmethod
-    def tokens(self, text: str) -> list[tuple[str, int]]:
-        """The tokens of one text as written, each with its row, or −1 where none is known."""
-
-    @final
-    def vectors_of(self, rows: Sequence[int]) -> Float[Array, "tokens dimension"]:
-        """[tokens, dimension], float32."""
-        return np.asarray(self.table)[np.array(rows, dtype=np.int64)].astype(np.float32)
-
     @final
     def pooled(self, texts: Sequence[str]) -> Float[Array, "texts dimension"]:
-        rows = self.token_rows(texts)  # first: a table may grow by the words that it meets
+        rows = self.token_rows(texts)  # first, because a table may grow by the words that it meets
         return mean_rows(self.table, rows)
 
 
 class SubwordVectors(TokenVectors):
-    """Tokens that are pieces of words, by a tokenizer that marks where a word begins."""
+    """Tokens that are pieces of words, from a tokenizer that marks where a word begins."""
 
     @property
     @abstractmethod
     def pieces(self) -> list[str]:
-        """The tokens as the tokenizer writes them, in the order of the table's rows."""
+        """The tokens as the tokenizer writes them, in the order of the rows of the table."""
 
     @abstractmethod
-    def located(self, text: str) -> list[tuple[int, int, int]]:
-        """For every token of a text, its row and where it stands: (row, start, end)."""
+    def token_spans(self, text: str) -> list[tuple[int, int, int]]:
+        """For every token of a text, its row and its position: (row, start, end)."""
 
 
-def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> Vectors:
+def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
     """The mean of some rows of a table for every list of rows; zeros for an empty list.
 
-    Lists of one length go together, as [lists, length, dimension], which NumPy sums far faster
-    than ragged segments; in pieces that stay in the processor's cache.
+    Lists of the same length are averaged together, as [lists, length, dimension], which NumPy sums
+    far faster than ragged segments, in chunks that stay in the processor's cache.
     """
     table = np.asarray(table)
     lengths: NDArray[np.int64] = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -95,17 +86,64 @@ def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> Vectors:
     by_length = np.argsort(lengths, kind="stable")
     for length in np.unique(lengths[lengths > 0]).tolist():
         first, last = np.searchsorted(lengths[by_length], [length, length + 1]).tolist()
-        at_once = max(1, _TOKENS_AT_ONCE // length)
-        for begin in range(first, last, at_once):
-            lists = by_length[begin : min(begin + at_once, last)]
+        chunk = max(1, _TOKENS_PER_CHUNK // length)
+        for begin in range(first, last, chunk):
+            lists = by_length[begin : min(begin + chunk, last)]
             tokens = flat[starts[lists][:, None] + np.arange(length)]
-            # The rows are known to be there, and clipping is cheaper than checking.
+            # The rows are known to exist, and clipping is cheaper than checking.
             means[lists] = table.take(tokens, axis=0, mode="clip").mean(axis=1, dtype=np.float32)
     return means
 
 
+def unit_rows(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Each row divided by its length; rows of zeros stay zeros."""
+    lengths = np.linalg.norm(matrix, axis=-1, keepdims=True)
+    return matrix / np.where(lengths > 0, lengths, 1)
+
+
+class WordRows:
+    """Looks up the rows of the words of texts, and remembers what it has seen.
+
+    No word spans a space, so splitting at spaces first gives the words of the whole text; and the
+    pieces between spaces repeat so often that almost all of them are found in the memory.
+
+    Args:
+        row_of: The row of a word, or −1 if it has none.
+    """
+
+    def __init__(self, row_of: Callable[[str], int]) -> None:
+        self._row_of = row_of
+        self._remembered: dict[str, tuple[int, ...]] = {}
+
+    def rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        """For every text, the rows of its known words, in order."""
+        remembered = self._remembered
+        if len(remembered) > _MOST_REMEMBERED:
+            remembered = self._remembered = {}  # other threads keep the one that they have
+        rows: list[Sequence[int]] = []
+        for text in texts:
+            pieces = text.split()
+            try:
+                rows.append([row for piece in pieces for row in remembered[piece]])
+            except KeyError:
+                self._remember(pieces, remembered)
+                rows.append([row for piece in pieces for row in remembered[piece]])
+        return rows
+
+    def _remember(self, pieces: list[str], remembered: dict[str, tuple[int, ...]]) -> None:
+        for piece in pieces:
+            if piece not in remembered:
+                found = [self._row_of(word) for word in split_words(piece)]
+                remembered[piece] = tuple(row for row in found if row >= 0)
+
+
 def open_vectors(source: str | Path) -> PooledVectors:
-    """Open vectors by name or path; see the top of this file."""
+    """Open vectors by name or path.
+
+    Args:
+        source: "wordllama", a .vec or .vec.gz file, a fastText .bin file, or
+            "sentence-transformers:MODEL".
+    """
     from dgn.text import fasttext, sentence_encoder, vec_file, wordllama
 
     name = str(source)
@@ -120,6 +158,6 @@ def open_vectors(source: str | Path) -> PooledVectors:
     raise InvalidInput(
         "vectors",
         found=repr(name),
-        allowed="wordllama, a .vec or .vec.gz file, a fastText .bin, or "
+        allowed="wordllama, a .vec or .vec.gz file, a fastText .bin file, or "
         "sentence-transformers:MODEL",
     )

@@ -1,7 +1,7 @@
 """The default vectors: wordllama's 256-dimensional token table, from inside its wheel.
 
-We read the table and the tokenizer ourselves: importing wordllama would take longer than all of
-dgn, and only its pooled vectors would be within reach.
+The table and the tokenizer are read directly: importing wordllama would take longer than importing
+all of dgn, and would give access to its pooled vectors only.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.errors import MissingExtra
-from dgn.fingerprint import fingerprint_of
+from dgn.errors import DGNError
+from dgn.files import fingerprint_of
 from dgn.text.tokens import clean_brackets
 from dgn.text.vectors import SubwordVectors
 
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
+_SERIAL_TEXTS = 64
+"""Up to this many texts, starting the tokenizer's threads costs more than they save."""
 
 
 @final
 class WordLlamaVectors(SubwordVectors):
-    """Sub-word tokens: no word is unknown."""
+    """Subword tokens: no word is unknown."""
 
     def __init__(self) -> None:
         folder = _package_folder()
@@ -48,22 +50,23 @@ class WordLlamaVectors(SubwordVectors):
     def pieces(self) -> list[str]:
         return [self._tokenizer.id_to_token(row) for row in range(len(self._table))]
 
-    def located(self, text: str) -> list[tuple[int, int, int]]:
-        """Of a text without written-out brackets: `clean_brackets` moves what follows them."""
+    def token_spans(self, text: str) -> list[tuple[int, int, int]]:
+        """Positions are those in `clean_brackets(text)`."""
         encoded = self._tokenizer.encode(clean_brackets(text), add_special_tokens=False)
         return [(row, *span) for row, span in zip(encoded.ids, encoded.offsets, strict=True)]
 
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         cleaned = [clean_brackets(text) for text in texts]
+        if len(cleaned) <= _SERIAL_TEXTS:
+            encode = self._tokenizer.encode
+            return [encode(text, add_special_tokens=False).ids for text in cleaned]
         return [e.ids for e in self._tokenizer.encode_batch_fast(cleaned, add_special_tokens=False)]
-
-    def tokens(self, text: str) -> list[tuple[str, int]]:
-        encoded = self._tokenizer.encode(clean_brackets(text), add_special_tokens=False)
-        return list(zip(encoded.tokens, encoded.ids, strict=True))
 
 
 def _package_folder() -> Path:
     found = importlib.util.find_spec("wordllama")
     if found is None or not found.submodule_search_locations:
-        raise MissingExtra("the default vectors", package="wordllama", extra="text")
+        raise DGNError(
+            "The package wordllama is not installed; install it with: pip install wordllama"
+        )
     return Path(found.submodule_search_locations[0])

@@ -1,7 +1,7 @@
-"""A training state in one file: tensors in safetensors, plain values as JSON in its header.
+"""A training state in one file: tensors as safetensors, plain values as JSON in its header.
 
-One file, written atomically, is either the whole state or not there. No pickle: a checkpoint from
-elsewhere cannot run code.
+The file is written atomically, so that it contains the whole state or does not exist. Without
+pickle, a checkpoint from elsewhere cannot run code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER = "dgn"
 
 
 def write_checkpoint(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Replace the checkpoint as a whole."""
+    """Replace the checkpoint completely."""
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
     write_atomically(path, save(contiguous, metadata={_HEADER: json.dumps(values)}))
 
@@ -37,6 +37,6 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise BrokenInput(
             path,
             None,
-            found=f"no checkpoint ({type(error).__name__})",
-            allowed="what dgn train wrote; delete the file to train anew",
+            found=f"something else ({type(error).__name__})",
+            allowed="a checkpoint of dgn train (delete the file to start again)",
         ) from None

@@ -1,156 +1,147 @@
-"""What a run is told: one frozen dataclass behind the TOML file and the flags.
+"""The configuration of a run: one frozen dataclass behind the TOML file and the flags.
 
-A section of the dataclass is a table of the file; names are unique across sections, so that the
-flags need none: `fit.learning_rate` is `learning_rate` in the table [fit], and --learning-rate.
+A section of the dataclass is a table of the file. Names are unique across the sections of a run,
+so that flags need no prefix: `fit.learning_rate` is `learning_rate` in the table [fit], and
+--learning-rate. The settings of an encoder family form a table with the family's name, for example
+[facets].
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast
 
+from dgn.encoders import PooledFamily, family_names, find_family
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.features import ENCODERS
-from dgn.unfolding import Fixed, Geometric, Linear, Schedule
+from dgn.settings import check_above, check_at_least, check_choices, convert, setting, types_of
+from dgn.training.schedules import Fixed, Geometric, Linear, Schedule
 
-MODELS = ("dgn", "encoder", "deep-encoder")
-
-
-def setting(default: Any, says: str, *, choices: tuple[str, ...] = ()) -> Any:
-    """A field that knows its own help text."""
-    return field(default=default, metadata={"says": says, "choices": choices})
+ARCHITECTURES = ("dgn", "encoder", "deep-encoder")
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Which features are learned from, and which ones judge."""
+    """The features to learn from, and those that choose the best epoch."""
 
     train: tuple[str, ...] = setting((), "folders of features to learn from")
-    validation: str = setting("", "a folder of features that chooses the best epoch")
-    claims: int = setting(0, "learn from this many claims, drawn by the seed; 0 for all")
+    validation: str = setting("", "folder of features that chooses the best epoch")
+    max_queries: int = setting(0, "learn from this many queries, drawn by the seed; 0 for all")
     partial: tuple[str, ...] = setting(
         (), "further folders to learn from, whose gold is incomplete (facets)"
     )
-    unlabelled: float = setting(
-        1.0, "how much a sentence of theirs without a label counts against the gold (facets)"
+    negative_weight: float = setting(
+        1.0, "how much other passages of these folders count against the gold (facets)"
     )
 
     def __post_init__(self) -> None:
-        _check_least(self, 0, "claims")
-        _check_above(self, 0, "unlabelled")
+        check_at_least(self, 0, "max_queries")
+        check_above(self, 0, "negative_weight")
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """All folders of features."""
+        return (*self.train, *self.partial, self.validation)
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """What is trained, and where it starts."""
+    """What is trained."""
 
-    model: str = setting("dgn", "what to train", choices=MODELS)
+    architecture: str = setting("dgn", "what to train", choices=ARCHITECTURES)
     encoder: str = setting(
-        "pooled",
-        "what a DGN sees: pooled vectors, as in the paper, or the claim's words (facets)",
-        choices=ENCODERS,
+        "pooled", "what the network sees: pooled vectors, as in the paper, or the query's words"
     )
-    rank: int = setting(0, "rank of the learned part of the facets' similarity")
-    compared: int = setting(0, "units that compare a word with its match (facets)")
-    hidden: int = setting(64, "hidden units of the facets' small network")
-    more_features: int = setting(16, "features beside the words; 0 for no network (facets)")
-    widths: tuple[int, ...] = setting((), "units of each encoder layer; the paper's if left out")
-    start: str = setting(
-        "random",
-        "identity: start exactly at the untrained greedy (or Top-k)",
-        choices=("random", "identity"),
-    )
-    scale: float = setting(1.0, "what the inputs are multiplied with at the start")
     dropout: float = setting(0.0, "share of hidden units left out of a training step")
-    layers: int = setting(7, "K, the greedy layers of a DGN in training")
+    layers: int = setting(7, "K, the number of greedy layers of a DGN in training")
     relaxation: str = setting(
         "softmax", "how a greedy layer chooses", choices=("softmax", "straight-through", "gumbel")
     )
     assignment: str = setting(
-        "set", "which gold item is a layer's label", choices=("ordered", "matched", "set")
+        "set", "which gold item is the label of a layer", choices=("ordered", "matched", "set")
     )
-    positive_weight: float = setting(5.0, "how often gold counts in the encoders' loss")
+    positive_weight: float = setting(5.0, "how often gold counts in the loss of the encoders")
 
     def __post_init__(self) -> None:
-        _check_choices(self)
-        _check_above(self, 0, "scale", "positive_weight")
-        _check_least(self, 1, "layers", "hidden")
-        _check_least(self, 0, "rank", "compared", "more_features")
-        if self.encoder == "facets" and self.model != "dgn":
-            raise InvalidInput("encoder", found=f"facets for the {self.model}", allowed="model dgn")
+        check_choices(self)
+        check_above(self, 0, "positive_weight")
+        check_at_least(self, 1, "layers")
         if not 0 <= self.dropout < 1:
-            raise InvalidInput("dropout", found=f"{self.dropout}", allowed="0 ≤ dropout < 1")
+            raise InvalidInput("dropout", found=f"{self.dropout}", allowed="at least 0 and below 1")
 
 
 @dataclass(frozen=True)
 class FitConfig:
     """How it is trained."""
 
-    epochs: int = setting(20, "passes over the training claims, at most")
-    patience: int = setting(0, "stop after this many epochs without a better one; 0 for never")
-    batch_size: int = setting(256, "claims a step")
-    optimizer: str = setting("adam", "adam is the paper's", choices=("adam", "adamw"))
-    learning_rate: float = setting(1e-3, "the highest that the schedule reaches")
+    epochs: int = setting(20, "largest number of passes over the training queries")
+    patience: int = setting(0, "stop after this many epochs without an improvement; 0 for never")
+    batch_size: int = setting(256, "queries per step")
+    optimizer: str = setting("adam", "the paper uses adam", choices=("adam", "adamw"))
+    learning_rate: float = setting(1e-3, "largest value of the learning rate")
     schedule: str = setting(
         "constant",
-        "the learning rate from the first step to the last",
+        "how the learning rate changes from the first step to the last",
         choices=("constant", "linear", "cosine"),
     )
     warmup: int = setting(0, "steps over which the learning rate rises from 0")
     weight_decay: float = setting(0.0, "decay towards 0, times the learning rate; for adamw")
     decay_to_start: float = setting(
-        0.0, "decay towards the weights of the start, times the learning rate"
+        0.0, "decay towards the weights at the start, times the learning rate"
     )
-    clip: float = setting(0.0, "the largest norm of a gradient; 0 for any")
-    average: float = setting(0.0, "decay of a moving average of the weights; 0 for none")
-    temperature: float = setting(4.0, "τ of the greedy layers, at the start")
+    max_grad_norm: float = setting(0.0, "largest norm of the gradient; 0 for no limit")
+    ema_decay: float = setting(0.0, "decay of a moving average of the weights; 0 for none")
+    temperature: float = setting(4.0, "τ of the greedy layers at the start")
     annealing: str = setting(
-        "fixed", "τ from epoch to epoch", choices=("fixed", "geometric", "linear")
+        "fixed", "how τ changes from epoch to epoch", choices=("fixed", "geometric", "linear")
     )
-    annealing_factor: float = setting(0.9, "what geometric annealing multiplies τ with")
-    lowest_temperature: float = setting(0.01, "where annealing ends")
+    annealing_factor: float = setting(0.9, "what geometric annealing multiplies τ with per epoch")
+    min_temperature: float = setting(0.01, "where annealing ends")
     precision: str = setting(
         "float32", "bfloat16: mixed precision, for GPUs", choices=("float32", "bfloat16")
     )
-    judged_at: tuple[int, ...] = setting(
+    eval_ks: tuple[int, ...] = setting(
         (1, 3, 5, 7), "the k whose mean validation recall chooses the best epoch"
     )
     never_below_start: str = setting(
         "mean",
-        "what the best epoch must hold against the start: its mean recall, or that at every k",
+        "mean: the best epoch is at least as good as the start on average over k; every-k: only "
+        "epochs that are at least as good at every k count",
         choices=("mean", "every-k"),
     )
-    distill: float = setting(
-        0.0, "share of the loss that soft labels have, where there are some (facets)"
+    distill_weight: float = setting(
+        0.0, "share of the loss that the teacher's logits have, where there are some (facets)"
     )
-    soft_temperature: float = setting(2.0, "what soft labels are divided by before the softmax")
-    seed: int = setting(0, "decides the start, the order of claims and dropout")
+    distill_temperature: float = setting(2.0, "what the teacher's logits are divided by")
+    seed: int = setting(0, "determines the start, the order of queries and dropout")
 
     def __post_init__(self) -> None:
-        _check_choices(self)
-        _check_least(self, 1, "epochs", "batch_size")
-        _check_least(
-            self, 0, "patience", "warmup", "weight_decay", "decay_to_start", "clip", "seed"
+        check_choices(self)
+        check_at_least(self, 1, "epochs", "batch_size")
+        check_at_least(
+            self, 0, "patience", "warmup", "weight_decay", "decay_to_start", "max_grad_norm", "seed"
         )
-        _check_above(self, 0, "learning_rate")
-        _check_above(self, 0, "soft_temperature")
-        if not 0 <= self.distill <= 1:
-            raise InvalidInput("distill", found=f"{self.distill}", allowed="from 0 to 1")
+        check_above(self, 0, "learning_rate", "distill_temperature")
+        if not 0 <= self.distill_weight <= 1:
+            found = f"{self.distill_weight}"
+            raise InvalidInput("distill_weight", found=found, allowed="from 0 to 1")
         if self.seed >= 2**63:
             raise InvalidInput("seed", found=str(self.seed), allowed="below 2⁶³")
-        if not 0 <= self.average < 1:
-            raise InvalidInput("average", found=f"{self.average}", allowed="0 ≤ average < 1")
-        if not self.judged_at or min(self.judged_at) < 1:
-            raise InvalidInput("judged_at", found=str(self.judged_at), allowed="numbers from 1 on")
+        if not 0 <= self.ema_decay < 1:
+            found = f"{self.ema_decay}"
+            raise InvalidInput("ema_decay", found=found, allowed="at least 0 and below 1")
+        if not self.eval_ks or min(self.eval_ks) < 1:
+            found = str(self.eval_ks)
+            raise InvalidInput("eval_ks", found=found, allowed="integers of at least 1")
         if self.weight_decay and self.optimizer != "adamw":
             raise InvalidInput(
-                "weight_decay", found=f"{self.weight_decay} with adam", allowed="optimizer adamw"
+                "weight_decay",
+                message="weight_decay has no effect with the optimizer adam; use adamw.",
             )
         self.temperatures.at(0)
 
@@ -158,66 +149,85 @@ class FitConfig:
     def temperatures(self) -> Schedule:
         """τ for every epoch."""
         if self.annealing == "geometric":
-            return Geometric(self.temperature, self.annealing_factor, self.lowest_temperature)
+            return Geometric(self.temperature, self.annealing_factor, self.min_temperature)
         if self.annealing == "linear":
-            return Linear(self.temperature, self.lowest_temperature, self.epochs)
+            return Linear(self.temperature, self.min_temperature, self.epochs)
         return Fixed(self.temperature)
 
 
 @dataclass(frozen=True)
 class MachineConfig:
-    """Where it runs; a run may go on elsewhere."""
+    """Where it runs; a run may be resumed elsewhere."""
 
     device: str = setting("auto", "auto, cpu, cuda or cuda:N")
-    checkpoint_seconds: float = setting(30.0, "how much work a crash may cost, in seconds")
+    threads: int = setting(0, "CPU threads; 0 chooses by the size of a step and the machine's load")
+    checkpoint_seconds: float = setting(30.0, "seconds of work that a crash may lose")
 
     def __post_init__(self) -> None:
-        _check_least(self, 0, "checkpoint_seconds")
+        check_at_least(self, 0, "checkpoint_seconds", "threads")
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """All that a run is told."""
-
-    data: DataConfig = field(default_factory=DataConfig)
-    network: NetworkConfig = field(default_factory=NetworkConfig)
-    fit: FitConfig = field(default_factory=FitConfig)
-    machine: MachineConfig = field(default_factory=MachineConfig)
-
-    def with_settings(self, settings: Mapping[str, Any]) -> RunConfig:
-        """With some settings changed, by their names alone."""
-        known = {name: section for section, names in SETTINGS.items() for name in names}
-        for name in settings:
-            if name not in known:
-                raise InvalidInput("settings", found=_unknown(name, known), allowed="known names")
-        changed = {
-            section: dataclasses.replace(
-                getattr(self, section),
-                **{
-                    name: _converted(name, kind, settings[name])
-                    for name, kind in names.items()
-                    if name in settings
-                },
-            )
-            for section, names in SETTINGS.items()
-        }
-        return RunConfig(**changed)
-
-    def as_tables(self) -> dict[str, Any]:
-        """As JSON and TOML hold it: a dictionary a section."""
-        return {section: dataclasses.asdict(getattr(self, section)) for section in SETTINGS}
-
-
-SECTIONS = {
+SECTIONS: dict[str, type] = {
     "data": DataConfig,
     "network": NetworkConfig,
     "fit": FitConfig,
     "machine": MachineConfig,
 }
-SETTINGS: dict[str, dict[str, Any]] = {
-    section: {one.name: get_type_hints(kind)[one.name] for one in dataclasses.fields(kind)}
-    for section, kind in SECTIONS.items()
-}
+"""The sections that every run has; the settings of its encoder family are one more."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """The whole configuration of a run.
+
+    Attributes:
+        encoder: The settings of the encoder family that `network.encoder` names.
+    """
+
+    data: DataConfig = field(default_factory=DataConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    encoder: Any = field(default_factory=PooledFamily.settings)
+    fit: FitConfig = field(default_factory=FitConfig)
+    machine: MachineConfig = field(default_factory=MachineConfig)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> RunConfig:
+        """The configuration with some settings changed, by their names alone."""
+        name = settings.get("encoder", self.network.encoder)
+        family = find_family(convert("encoder", str, name))
+        same = family.name == self.network.encoder
+        sections: dict[str, Any] = {section: getattr(self, section) for section in SECTIONS}
+        sections["encoder"] = self.encoder if same else family.settings()
+        kinds = {section: types_of(one.__class__) for section, one in sections.items()}
+        known = {name: section for section, names in kinds.items() for name in names}
+        for setting_name in settings:
+            if setting_name not in known:
+                raise _unknown_setting(setting_name, family.name, known)
+        changed: dict[str, Any] = {}
+        for section, one in sections.items():
+            values = {
+                key: convert(key, kinds[section][key], value)
+                for key, value in settings.items()
+                if known[key] == section
+            }
+            changed[section] = dataclasses.replace(one, **values)
+        return RunConfig(**changed)
+
+    def to_tables(self) -> dict[str, Any]:
+        """The configuration as JSON and TOML hold it: one dictionary per section."""
+        tables = {section: dataclasses.asdict(getattr(self, section)) for section in SECTIONS}
+        return {**tables, self.network.encoder: dataclasses.asdict(self.encoder)}
+
+    def to_toml(self) -> str:
+        """The configuration as a TOML file."""
+        # JSON writes our kinds of values as TOML does.
+        return "\n".join(
+            line
+            for section, settings in self.to_tables().items()
+            for line in (
+                f"[{section}]",
+                *(f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in settings.items()),
+            )
+        )
 
 
 def read_config(path: Path) -> RunConfig:
@@ -225,68 +235,60 @@ def read_config(path: Path) -> RunConfig:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InvalidInput("config", found=f"no file {path}", allowed="a TOML file") from None
+        raise InvalidInput("config", message=f"The file {path} does not exist.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BrokenInput(path, None, found=str(error), allowed="TOML") from None
+        raise BrokenInput(path, None, message=f"the file is not valid TOML: {error}.") from None
     return config_of(tables, path)
 
 
 def config_of(tables: Mapping[str, Any], source: object) -> RunConfig:
-    """The configuration that a file's tables describe; an unknown name is an error."""
+    """The configuration that the tables of a file describe; an unknown name is an error."""
+    network: Any = tables.get("network")
+    named = cast("dict[str, Any]", network) if type(network) is dict else {}
+    name: Any = named.get("encoder", RunConfig().network.encoder)
     settings: dict[str, Any] = {}
-    for section, table in tables.items():
-        if section not in SETTINGS or type(table) is not dict:
-            raise BrokenInput(
-                source, None, found=_unknown(f"[{section}]", SETTINGS), allowed=", ".join(SETTINGS)
-            )
-        for name, value in cast(dict[str, Any], table).items():
-            if name not in SETTINGS[section]:
-                allowed = ", ".join(SETTINGS[section])
-                found = _unknown(name, SETTINGS[section])
-                raise BrokenInput(source, None, found=f"[{section}] {found}", allowed=allowed)
-            settings[name] = value
     try:
+        family = find_family(convert("encoder", str, name))
+        sections = {**SECTIONS, family.name: family.settings}
+        for section, table in tables.items():
+            if section in family_names() and section != family.name:
+                raise InvalidInput(
+                    section,
+                    message=f"[{section}] belongs to the encoder {section}; this configuration "
+                    f"uses {family.name}.",
+                )
+            if section not in sections or type(table) is not dict:
+                raise InvalidInput(
+                    section,
+                    message=f"[{section}] is not a section of a run"
+                    f"{_did_you_mean(section, sections)}; the sections are {', '.join(sections)}.",
+                )
+            kinds = types_of(sections[section])
+            for key, value in cast("dict[str, Any]", table).items():
+                if key not in kinds:
+                    raise InvalidInput(
+                        key,
+                        message=f"{key} is not a setting of [{section}]"
+                        f"{_did_you_mean(key, kinds)}; the settings are {', '.join(kinds)}.",
+                    )
+                settings[key] = value
         return RunConfig().with_settings(settings)
     except InvalidInput as error:
-        place = f"{error.argument} = {error.found}"
-        raise BrokenInput(source, None, found=place, allowed=error.allowed) from None
+        raise BrokenInput(source, None, message=str(error)) from None
 
 
-def _unknown(name: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(name.strip("[]"), known, n=1)
-    return f"unknown {name}" + (f" (did you mean {near[0]}?)" if near else "")
+def _unknown_setting(name: str, family: str, known: Mapping[str, Any]) -> InvalidInput:
+    for other in family_names():
+        if other != family and name in types_of(find_family(other).settings):
+            return InvalidInput(
+                name,
+                message=f"{name} is a setting of the encoder {other}; this run uses {family}.",
+            )
+    return InvalidInput(
+        name, message=f"{name} is not a setting of a run{_did_you_mean(name, known)}."
+    )
 
 
-def _converted(name: str, kind: Any, value: Any) -> Any:
-    """The value as its type wants it: TOML has no tuples, and 1 is a fine float."""
-    if get_origin(kind) is tuple and type(value) in (list, tuple):
-        return tuple(_converted(name, get_args(kind)[0], one) for one in value)
-    if kind == tuple[str, ...] and type(value) is str:
-        return (value,)
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        wanted = "a list" if get_origin(kind) is tuple else f"a value of type {kind.__name__}"
-        raise InvalidInput(name, found=repr(value), allowed=wanted)
-    if kind is float and not math.isfinite(value):
-        raise InvalidInput(name, found=str(value), allowed="a finite number")
-    return value
-
-
-def _check_choices(section: Any) -> None:
-    for one in dataclasses.fields(section):
-        choices, found = one.metadata["choices"], getattr(section, one.name)
-        if choices and found not in choices:
-            raise InvalidInput(one.name, found=repr(found), allowed=", ".join(choices))
-
-
-def _check_above(section: Any, bound: float, *names: str) -> None:
-    for name in names:
-        if not getattr(section, name) > bound:
-            raise InvalidInput(name, found=f"{getattr(section, name)}", allowed=f"above {bound}")
-
-
-def _check_least(section: Any, bound: float, *names: str) -> None:
-    for name in names:
-        if not getattr(section, name) >= bound:
-            raise InvalidInput(name, found=f"{getattr(section, name)}", allowed=f"{bound} or more")
+def _did_you_mean(name: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

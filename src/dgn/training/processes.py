@@ -1,4 +1,4 @@
-"""Several processes that train one network together, started by torchrun; or one, alone."""
+"""Several processes that train one network together, started by torchrun, or a single one."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from torch import distributed as dist
 
 @dataclass(frozen=True)
 class Processes:
-    """The place of this process among `size` of them."""
+    """The rank of this process among `size` of them."""
 
     rank: int = 0
     size: int = 1
 
     @property
     def writes(self) -> bool:
-        """One process writes files and talks to the user."""
+        """Whether this process writes files and prints messages; only one does."""
         return self.rank == 0
 
     def share(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The part of a batch that is ours; it may be empty."""
+        """The part of a batch that belongs to this process; it may be empty."""
         return rows if self.size == 1 else np.array_split(rows, self.size)[self.rank]
 
     def add_up(self, tensors: Sequence[Tensor]) -> None:
-        """Replace every tensor, in place, by its sum over all processes: one message for all."""
+        """Replace every tensor, in place, by its sum over all processes, in a single message."""
         if self.size == 1:
             return
         flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
@@ -45,7 +45,7 @@ class Processes:
             place += tensor.numel()
 
     def from_first(self, numbers: Sequence[float], device: torch.device) -> tuple[float, ...]:
-        """The first process's numbers, everywhere: all must agree on when to stop."""
+        """The numbers of the first process, in all of them: all must agree on when to stop."""
         if self.size == 1:
             return tuple(numbers)
         box = torch.tensor(numbers, dtype=torch.float64, device=device)
@@ -54,7 +54,7 @@ class Processes:
 
 
 def join_processes(device: torch.device) -> Processes:
-    """The processes that torchrun started, or this one alone."""
+    """The processes that torchrun started, or this single one."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         return Processes()
@@ -65,12 +65,12 @@ def join_processes(device: torch.device) -> Processes:
 
 @contextmanager
 def interrupts_ignored() -> Generator[None]:
-    """Processes started within leave Ctrl-C to the one that started them, which then ends them.
+    """Processes started in this block ignore Ctrl-C; the one that started them then ends them.
 
-    A worker would otherwise be interrupted anywhere, even in its imports, and say so at length.
+    Otherwise a worker would be interrupted anywhere, even in its imports, and print a traceback.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+        yield  # only the main thread can handle signals
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -80,12 +80,12 @@ def interrupts_ignored() -> Generator[None]:
 
 
 def is_orphan() -> bool:
-    """Whether the process that started this one was killed: then there is nobody to work for."""
+    """Whether the process that started this one was killed."""
     parent = multiprocessing.parent_process()
     return parent is not None and not parent.is_alive()
 
 
 def leave_processes() -> None:
-    """The end of `join_processes`."""
+    """Undo `join_processes`."""
     if dist.is_initialized():
         dist.destroy_process_group()

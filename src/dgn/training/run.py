@@ -1,7 +1,7 @@
-"""A run: features and a configuration in, a folder with a trained model out.
+"""A run: features and a configuration in, a model folder out.
 
-The folder may be killed at any moment. The same call goes on from the last checkpoint, and ends
-with the same weights as a run that nobody disturbed (bit for bit on a CPU).
+A run may be killed at any moment. The same call resumes it from the last checkpoint, and ends with
+the same weights as a run that was not interrupted (bit for bit on a CPU).
 """
 
 from __future__ import annotations
@@ -11,27 +11,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import torch
 
-from dgn.errors import DGNError, InvalidInput
+from dgn.errors import BrokenInput, DGNError, InvalidInput
 from dgn.files import only_writer
-from dgn.training.checkpoint import read_checkpoint, write_checkpoint
-from dgn.training.config import RunConfig
-from dgn.training.devices import find_device, name_of
-from dgn.training.facet_network import FacetNetwork
-from dgn.training.model_folder import (
+from dgn.selector.model_folder import (
     CONFIG,
-    ModelDescription,
-    load_network,
-    read_description,
-    write_description,
-    write_selector,
-    write_weights,
+    ModelConfig,
+    read_arrays,
+    read_config,
+    write_arrays,
+    write_config,
 )
-from dgn.training.networks import build_network, parameter_count
+from dgn.training.checkpoint import read_checkpoint, write_checkpoint
+from dgn.training.config import RunConfig, config_of
+from dgn.training.devices import choose_threads, find_device, name_of
 from dgn.training.processes import Processes, join_processes, leave_processes
-from dgn.training.run_folder import (
+from dgn.training.report import (
     SUMMARY,
     Events,
     RunSummary,
@@ -42,7 +41,14 @@ from dgn.training.run_folder import (
     write_metrics,
     write_summary,
 )
-from dgn.training.tables import batches_of, made_from, read_tables
+from dgn.training.setup import (
+    batches_of,
+    build_network,
+    describe_encoder,
+    feature_keys,
+    parameter_count,
+    read_tables,
+)
 from dgn.training.trainer import EpochReport, Trainer
 from dgn.unfolding import SelectionNetwork
 
@@ -51,7 +57,17 @@ CHECKPOINT = "checkpoint.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """A finished run. resumed_at: the epoch it went on from, None if it began here."""
+    """A finished run.
+
+    Attributes:
+        folder: The model folder.
+        network: The trained network.
+        reports: The report of the start and of every epoch.
+        best_epoch: The epoch whose weights were kept.
+        stopped: Why training stopped.
+        resumed_at: The epoch at which it was resumed; None if it began in this call.
+        was_finished: Whether it was already finished.
+    """
 
     folder: Path
     network: SelectionNetwork
@@ -63,7 +79,7 @@ class RunResult:
 
     @property
     def speaks(self) -> bool:
-        """Of several processes, one tells the user."""
+        """Whether this process prints messages; of several, only the first does."""
         return os.environ.get("RANK", "0") == "0"
 
 
@@ -73,13 +89,85 @@ def train(
     on_step: Callable[[Trainer], None] = lambda _: None,
     on_epoch: Callable[[EpochReport], None] = lambda _: None,
 ) -> RunResult:
-    """Train, or go on training, in this folder."""
+    """Train, or resume training, in this folder.
+
+    Args:
+        config: The configuration.
+        folder: The folder of the run.
+        on_step: Called after every step.
+        on_epoch: Called after every epoch, and once before the first.
+    """
     device = find_device(config.machine.device)
     processes = join_processes(device)
     try:
         return _train(config, folder, device, processes, on_step, on_epoch)
     finally:
         leave_processes()
+
+
+def load_network(folder: Path | str) -> SelectionNetwork:
+    """The trained network of a finished run, on the CPU, ready to select."""
+    folder = Path(folder)
+    described = read_config(folder)
+    if described.training is None:
+        raise InvalidInput("model", message=f"{folder} was not written by dgn train.")
+    config = _run_config(described, folder)
+    network = build_network(config, described.training["inputs"])
+    own = {name: tuple(weight.shape) for name, weight in network.encoder.state_dict().items()}
+    arrays = read_arrays(folder, own)
+    network.encoder.load_state_dict({name: torch.from_numpy(arrays[name]) for name in own})
+    return network.eval()
+
+
+def open_run(folder: Path) -> RunResult:
+    """A run that is finished."""
+    summary = read_summary(folder)
+    return RunResult(
+        folder,
+        load_network(folder),
+        tuple(read_metrics(folder)),
+        summary.best_epoch,
+        summary.stopped,
+        was_finished=True,
+    )
+
+
+def is_finished(config: RunConfig, folder: Path) -> bool:
+    """Whether there is nothing left to do.
+
+    Raises:
+        InvalidInput: The folder belongs to something else.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # A run that was killed immediately leaves only hidden files.
+    if all(path.name.startswith(".") for path in folder.iterdir()):
+        return False
+    if not (folder / CONFIG).is_file():
+        raise InvalidInput(
+            "out",
+            message=f"{folder} contains other files; choose a new folder, or that of a run.",
+        )
+    before = read_config(folder)
+    if before.training is None:
+        raise InvalidInput(
+            "out", message=f"{folder} contains a model that dgn train did not write."
+        )
+    tables = _run_config(before, folder).to_tables()
+    changed = [
+        f"{section}.{name}"
+        for section, settings in config.to_tables().items()
+        for name, value in settings.items()
+        if section != "machine" and tables.get(section, {}).get(name) != value
+    ]
+    if before.training["features"] != feature_keys(config):
+        changed.append("features")
+    if changed:
+        raise InvalidInput(
+            "out",
+            message=f"{folder} contains a run with other settings ({', '.join(changed)}); use the "
+            "same settings to resume it, or choose another folder.",
+        )
+    return (folder / SUMMARY).is_file()
 
 
 def _train(
@@ -91,41 +179,51 @@ def _train(
     on_epoch: Callable[[EpochReport], None],
 ) -> RunResult:
     train_table, validation_table = read_tables(config)
-    description = ModelDescription(config, train_table.dimension, made_from(config))
+    inputs = train_table.dimension
     if _first_looks(config, folder, device, processes):
         return open_run(folder)
-    network = build_network(config.network, train_table.dimension, config.fit.seed).to(device)
-    trainer = Trainer(
-        network,
-        batches_of(train_table, config, device),
-        batches_of(validation_table, config, device),
-        config.fit,
-        processes,
-    )
+    network = build_network(config, inputs).to(device)
+    training = batches_of(train_table, config, device)
+    validation = batches_of(validation_table, config, device)
     checkpoint = folder / CHECKPOINT
+    saved = read_checkpoint(checkpoint) if checkpoint.is_file() else None
+    # The number of threads can change the rounding: a resumed run keeps it.
+    threads = 0 if saved is None else int(saved[1].get("threads", 0))
+    work = parameter_count(network) * config.fit.batch_size * float(np.mean(training.lengths))
+    choose_threads(config.machine.threads or threads, work)
+    trainer = Trainer(network, training, validation, config.fit, processes)
     resumed_at = None
-    if checkpoint.is_file():
-        trainer.restore(*read_checkpoint(checkpoint))
+    if saved is not None:
+        trainer.restore(*saved)
         resumed_at = trainer.position.epoch
-    if not processes.writes:
+    if processes.writes:
+        with only_writer(folder):
+            _run_and_write(trainer, folder, config, inputs, device, on_step, on_epoch)
+    else:
         trainer.run()
-        return _result(folder, trainer, resumed_at)
-    with only_writer(folder):
-        _run_and_write(trainer, folder, description, device, on_step, on_epoch)
-    return _result(folder, trainer, resumed_at)
+    return RunResult(
+        folder,
+        trainer.network,
+        tuple(trainer.reports),
+        trainer.best_epoch,
+        trainer.stopped,
+        resumed_at,
+    )
 
 
 def _run_and_write(
     trainer: Trainer,
     folder: Path,
-    description: ModelDescription,
+    config: RunConfig,
+    inputs: int,
     device: torch.device,
     on_step: Callable[[Trainer], None],
     on_epoch: Callable[[EpochReport], None],
 ) -> None:
-    config, checkpoint = description.config, folder / CHECKPOINT
-    write_description(folder, description)
-    events = Events(folder, config.fit.judged_at, trainer.reports)
+    checkpoint, features = folder / CHECKPOINT, feature_keys(config)
+    training = {"inputs": inputs, "features": features, **config.to_tables()}
+    write_config(folder, ModelConfig(describe_encoder(config, inputs), training))
+    events = Events(folder, config.fit.eval_ks, trainer.reports)
     saved_at = time.monotonic()
 
     def after_step() -> None:
@@ -146,22 +244,33 @@ def _run_and_write(
     finally:
         events.close()
     write_metrics(folder, trainer.reports)
-    draw_curves(folder, config.fit.judged_at, trainer.reports, trainer.best_epoch)
+    draw_curves(folder, config.fit.eval_ks, trainer.reports, trainer.best_epoch)
     size = parameter_count(trainer.network)
-    write_card(folder, description, trainer.reports, trainer.best_epoch, size)
-    write_weights(folder, trainer.network)
-    if isinstance(trainer.network, FacetNetwork):
-        write_selector(folder, trainer.network)
-    # The summary comes last: where it is, the run is finished.
+    write_card(folder, config, features, trainer.reports, trainer.best_epoch, size)
+    learned = trainer.network.encoder.state_dict().items()
+    write_arrays(folder, {name: weight.detach().cpu().numpy() for name, weight in learned})
+    # The summary comes last: where it exists, the run is finished.
     write_summary(folder, RunSummary(trainer.best_epoch, trainer.stopped, size, name_of(device)))
     checkpoint.unlink(missing_ok=True)
+
+
+def _run_config(described: ModelConfig, folder: Path) -> RunConfig:
+    tables = dict(cast("dict[str, Any]", described.training))
+    inputs, features = tables.get("inputs"), tables.get("features")
+    if type(inputs) is not int or not 0 < inputs <= 4096 or type(features) is not dict:
+        raise BrokenInput(
+            folder / CONFIG, None, message="the section training has no valid inputs or features."
+        )
+    del tables["inputs"], tables["features"]
+    return config_of(tables, folder / CONFIG)
 
 
 def _first_looks(
     config: RunConfig, folder: Path, device: torch.device, processes: Processes
 ) -> bool:
-    """Whether the run is finished. The first process looks for all: the others must neither see
-    what it has begun to write, nor wait for it when it found a mistake.
+    """Whether the run is finished; the first process looks for all.
+
+    The others must neither see what it has begun to write, nor wait for it if it fails.
     """
     mistake: DGNError | None = None
     found = 0.0
@@ -174,57 +283,5 @@ def _first_looks(
     if mistake is not None:
         raise mistake
     if found < 0:
-        raise SystemExit(1)  # the first process says why
+        raise SystemExit(1)  # the first process prints why
     return found == 1.0
-
-
-def is_finished(config: RunConfig, folder: Path) -> bool:
-    """Whether there is nothing to do; an error if the folder belongs to something else."""
-    folder.mkdir(parents=True, exist_ok=True)
-    # A hidden file is what a run that was killed at once has left.
-    if all(path.name.startswith(".") for path in folder.iterdir()):
-        return False
-    if not (folder / CONFIG).is_file():
-        raise InvalidInput(
-            "out", found=f"other files in {folder}", allowed="a new folder, or one of dgn train"
-        )
-    before = read_description(folder)
-    changed = [
-        f"{section}.{name}"
-        for section, settings in config.as_tables().items()
-        for name, value in settings.items()
-        if section != "machine" and before.config.as_tables()[section][name] != value
-    ]
-    if before.features != made_from(config):
-        changed.append("the features")
-    if changed:
-        raise InvalidInput(
-            "out",
-            found=f"a run in {folder} with another {', '.join(changed)}",
-            allowed="the same settings, to go on; or another folder",
-        )
-    return (folder / SUMMARY).is_file()
-
-
-def open_run(folder: Path) -> RunResult:
-    """A run that is finished."""
-    network, summary = load_network(folder), read_summary(folder)
-    return RunResult(
-        folder,
-        network,
-        tuple(read_metrics(folder)),
-        summary.best_epoch,
-        summary.stopped,
-        was_finished=True,
-    )
-
-
-def _result(folder: Path, trainer: Trainer, resumed_at: int | None) -> RunResult:
-    return RunResult(
-        folder,
-        trainer.network,
-        tuple(trainer.reports),
-        trainer.best_epoch,
-        trainer.stopped,
-        resumed_at,
-    )

@@ -1,9 +1,9 @@
-"""Tuning: many short runs, the best of which tells how to train. By Optuna (`dgn[tune]`).
+"""Hyperparameter search with Optuna (`dgn[tune]`): many short runs, of which the best is kept.
 
-A study lives in a database, so that it can be stopped, gone on with, and shared by processes and
-machines. With the random sampler, a trial's settings depend on the seed and the trial's number and
-on nothing else, however many workers there are. A trial that was killed is not done again: its
-number is passed over.
+A study is stored in a database, so that it can be stopped, resumed, and shared by processes and
+machines. With the random sampler, the settings of a trial depend only on the seed and the number
+of the trial, however many workers there are. A trial that was killed is not repeated: its number
+is skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import multiprocessing
 import sys
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,14 @@ from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.study import MaxTrialsCallback, Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from dgn.data.feature_table import read_key
-from dgn.files import write_atomically
+from dgn.encoders import Table
+from dgn.files import save_figure, write_atomically
+from dgn.threads import available_cores
 from dgn.training.config import RunConfig
 from dgn.training.devices import find_device
-from dgn.training.networks import build_network
 from dgn.training.processes import interrupts_ignored, is_orphan
-from dgn.training.run_folder import as_toml
 from dgn.training.search_space import Dimension, config_of_trial
-from dgn.training.tables import Table, batches_of, read_tables
+from dgn.training.setup import batches_of, build_network, feature_keys, read_tables
 from dgn.training.trainer import EpochReport, Trainer
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -48,8 +47,16 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 class TuneConfig:
     """How to search.
 
-    storage: any of Optuna's, by URL; left out, SQLite in the folder. prune: give up early on a
-    trial whose recall is below the median of the others at the same epoch.
+    Args:
+        folder: The folder of the results.
+        dimensions: What to vary.
+        trials: The number of finished trials to reach.
+        workers: The number of processes.
+        storage: The URL of an Optuna storage; by default, an SQLite file in the folder.
+        study: The name of the study in the storage.
+        sampler: "random" or "tpe".
+        prune: Whether to stop a trial early if its recall is below the median of the others at
+            the same epoch.
     """
 
     folder: Path
@@ -66,19 +73,19 @@ class TuneConfig:
             raise InvalidInput("search", found="nothing", allowed="at least one setting")
         for name, found in (("trials", self.trials), ("workers", self.workers)):
             if found < 1:
-                raise InvalidInput(name, found=str(found), allowed="1 or more")
+                raise InvalidInput(name, found=str(found), allowed="at least 1")
         if self.sampler not in ("random", "tpe"):
-            raise InvalidInput("sampler", found=self.sampler, allowed="random, tpe")
+            raise InvalidInput("sampler", found=self.sampler, allowed="random or tpe")
 
     @property
     def url(self) -> str:
-        """The storage's address."""
+        """The URL of the storage."""
         return self.storage or f"sqlite:///{(self.folder / 'study.db').resolve()}"
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A finished trial; recalls at each k, of its best epoch. A pruned one was given up early."""
+    """A finished trial, with the recalls of its best epoch; a pruned one was stopped early."""
 
     number: int
     settings: dict[str, Any]
@@ -92,50 +99,61 @@ def tune(
     config: TuneConfig,
     on_trial: Callable[[TrialResult, int], None] = lambda _result, _finished: None,
 ) -> list[TrialResult]:
-    """Search until that many trials are finished, counting those of before; the best first.
+    """Search until enough trials are finished, including those of earlier calls.
 
-    on_trial: called with every trial that finishes and the number of those that have.
+    Args:
+        base: The settings of every trial, apart from those that vary.
+        config: How to search.
+        on_trial: Called with every finished trial and the number of finished trials.
+
+    Returns:
+        The finished trials, the best first.
     """
     config.folder.mkdir(parents=True, exist_ok=True)
-    # A mistake of the user is told here, once, and not by every worker.
-    read_tables(base)
+    # Mistakes of the user are reported here, once, and not by every worker.
+    inputs = read_tables(base)[0].dimension
+    some = {one.name: one.choices[0] if one.choices else one.least for one in config.dimensions}
+    build_network(config_of_trial(base, inputs, some), inputs)
     find_device(base.machine.device)
     study = _open_study(config, base.fit.seed)
     _check_same_search(study, base, config)
-    told = {result.number for result in finished_trials(study)}
+    reported = {result.number for result in finished_trials(study)}
     context = multiprocessing.get_context("spawn")
     workers = [
         context.Process(target=_work, args=(base, config), daemon=True)
         for _ in range(config.workers)
     ]
-    if len(told) < config.trials:
+    if len(reported) < config.trials:
         with interrupts_ignored():
             for worker in workers:
                 worker.start()
     try:
         while any(worker.is_alive() for worker in workers):
             time.sleep(0.2)
-            told = _tell_new(study, told, on_trial)
+            reported = _report_new(study, reported, on_trial)
     finally:
         for worker in workers:
             if worker.is_alive():
                 worker.terminate()
-    _tell_new(study, told, on_trial)
+    _report_new(study, reported, on_trial)
     failed = [worker.exitcode for worker in workers if worker.exitcode]
     if failed:
-        raise StudyStopped(f"{len(failed)} worker(s) stopped; finished trials are in {config.url}")
+        raise StudyStopped(
+            f"{len(failed)} of the workers stopped; the finished trials are in {config.url}."
+        )
     results = sorted(finished_trials(study), key=lambda result: -result.recall)
     _write_best(base, config, results)
     return results
 
 
 def _check_same_search(study: Study, base: RunConfig, config: TuneConfig) -> None:
-    """A study goes on with the very search that it began with, or not at all."""
-    tables = base.as_tables()
+    """Raise InvalidInput unless the study was begun with the same search."""
+    tables = base.to_tables()
     asked = {
-        "data": {name: read_key(Path(name)) for name in (*base.data.train, base.data.validation)},
-        "claims": base.data.claims,
+        "data": feature_keys(base),
+        "max_queries": base.data.max_queries,
         "network": tables["network"],
+        "encoder": tables[base.network.encoder],
         "fit": tables["fit"],
         "search": [asdict(dimension) for dimension in config.dimensions],
     }
@@ -149,13 +167,13 @@ def _check_same_search(study: Study, base: RunConfig, config: TuneConfig) -> Non
     if changed:
         raise InvalidInput(
             "out",
-            found=f"a study in {config.url} with another {', '.join(changed)}",
-            allowed="the same search, to go on; or another folder, or --study",
+            message=f"{config.url} contains a study with other settings ({', '.join(changed)}); "
+            "use the same settings to resume it, or choose another folder or --study.",
         )
 
 
 def finished_trials(study: Study) -> list[TrialResult]:
-    """All that are complete or pruned."""
+    """All trials that are complete or pruned."""
     return [
         TrialResult(
             trial.number,
@@ -169,19 +187,19 @@ def finished_trials(study: Study) -> list[TrialResult]:
 
 
 def importances(config: TuneConfig, seed: int) -> dict[str, float]:
-    """How much of what separates good trials each setting explains; empty for too few trials."""
+    """The importance of each setting for the recall; empty if there are too few trials."""
     study = _open_study(config, seed)
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len(complete) < 4 or len({trial.value for trial in complete}) < 2:
         return {}
-    # PED-ANOVA needs no regression model, and so no further package.
+    # PED-ANOVA needs no regression model and therefore no further package.
     evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.25)
     found = optuna.importance.get_param_importances(study, evaluator=evaluator)
     return {name: share for name, share in found.items() if math.isfinite(share)}
 
 
 class _ByNumber(BaseSampler):
-    """Random, but the same for a trial of the same number: order and workers do not matter."""
+    """Random, and the same for a trial with the same number, whatever the order and the workers."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -189,7 +207,7 @@ class _ByNumber(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        del study, trial  # every setting is drawn by itself
+        del study, trial  # every setting is drawn independently
         return {}
 
     def sample_relative(
@@ -228,14 +246,16 @@ def _open_study(config: TuneConfig, seed: int) -> Study:
             load_if_exists=True,
         )
     except Exception as error:
-        # SQLAlchemy's drivers each have their own exceptions for an address that does not work.
+        # Each driver of SQLAlchemy has its own exceptions for a URL that does not work.
         reason = str(error).splitlines()[0]
-        raise InvalidInput("storage", found=f"{config.url} ({reason})", allowed="a URL") from error
+        raise InvalidInput(
+            "storage", message=f"The storage {config.url} cannot be opened: {reason}"
+        ) from error
 
 
 def _work(base: RunConfig, config: TuneConfig) -> None:
     """One process of the search."""
-    torch.set_num_threads(max(1, torch.get_num_threads() // config.workers))
+    torch.set_num_threads(base.machine.threads or max(1, available_cores() // config.workers))
     device = find_device(base.machine.device)
     tables = read_tables(base)
     study = _open_study(config, base.fit.seed)
@@ -247,7 +267,7 @@ def _work(base: RunConfig, config: TuneConfig) -> None:
             lambda trial: _run_trial(trial, base, config, tables, device), callbacks=[enough]
         )
     except Exception as error:
-        # A full disk, a storage that went away: the first cause, in one line.
+        # A full disk or a lost storage: the first cause, in one line.
         cause: BaseException = error
         while cause.__cause__ or cause.__context__:
             cause = cause.__cause__ or cause.__context__ or cause
@@ -264,7 +284,7 @@ def _run_trial(
 ) -> float:
     chosen = {one.name: _suggest(trial, one) for one in config.dimensions}
     run = config_of_trial(base, tables[0].dimension, chosen)
-    network = build_network(run.network, tables[0].dimension, run.fit.seed).to(device)
+    network = build_network(run, tables[0].dimension).to(device)
     train, validation = (batches_of(table, run, device) for table in tables)
     trainer = Trainer(network, train, validation, run.fit)
 
@@ -291,17 +311,56 @@ def _suggest(trial: Trial, dimension: Dimension) -> Any:
     return trial.suggest_float(dimension.name, dimension.low, dimension.high, log=dimension.log)
 
 
-def _tell_new(
-    study: Study, told: set[int], on_trial: Callable[[TrialResult, int], None]
+def _report_new(
+    study: Study, reported: set[int], on_trial: Callable[[TrialResult, int], None]
 ) -> set[int]:
-    new = [result for result in finished_trials(study) if result.number not in told]
-    for count, result in enumerate(new, start=len(told) + 1):
+    new = [result for result in finished_trials(study) if result.number not in reported]
+    for count, result in enumerate(new, start=len(reported) + 1):
         on_trial(result, count)
-    return told | {result.number for result in new}
+    return reported | {result.number for result in new}
 
 
 def _write_best(base: RunConfig, config: TuneConfig, results: Sequence[TrialResult]) -> None:
-    """The best trial's configuration, ready for `dgn train --config`."""
+    """Write the configuration of the best trial, for `dgn train --config`."""
     inputs = read_tables(base)[0].dimension
     best = config_of_trial(base, inputs, results[0].settings)
-    write_atomically(config.folder / "best.toml", "\n".join(as_toml(best.as_tables())) + "\n")
+    write_atomically(config.folder / "best.toml", best.to_toml() + "\n")
+
+
+def draw_search(
+    path: Path, results: Sequence[TrialResult], shares: Mapping[str, float], logs: set[str]
+) -> None:
+    """Draw the importance of the settings, and the recall against each setting.
+
+    Args:
+        path: The PNG file.
+        results: The finished trials.
+        shares: The importance of each setting.
+        logs: The settings with a logarithmic axis.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
+
+    names = sorted(results[0].settings, key=lambda name: -shares.get(name, 0.0))
+    figure = Figure(figsize=(3.2 * (len(names) + 1), 3.2), layout="constrained")
+    bars, *others = figure.subplots(1, len(names) + 1)
+    bars.barh(names[::-1], [shares.get(name, 0.0) for name in names[::-1]], color="#4c72b0")
+    bars.set(title="importance", xlabel="share" if shares else "too few trials")
+    best = max(results, key=lambda result: result.recall)
+    for axes, name in zip(others, names, strict=True):
+        for pruned, colour, label in (
+            (True, "#c0c0c0", "stopped early"),
+            (False, "#4c72b0", "finished"),
+        ):
+            shown = [result for result in results if result.pruned is pruned]
+            values: list[Any] = [result.settings[name] for result in shown]
+            axes.scatter(values, [r.recall for r in shown], s=16, color=colour, label=label)
+        axes.scatter([best.settings[name]], [best.recall], s=60, facecolors="none", edgecolors="r")
+        axes.set(title=name, ylabel="mean validation recall" if axes is others[0] else "")
+        if name in logs:
+            axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+    others[-1].legend(frameon=False, fontsize="small")
+    for axes in (bars, *others):
+        axes.spines[["top", "right"]].set_visible(False)
+    save_figure(figure, path, dpi=150)

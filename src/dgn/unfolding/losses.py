@@ -1,8 +1,8 @@
-"""What training minimises: the paper's layer-wise cross-entropy, and the baselines' loss."""
+"""What training minimizes: the paper's layer-wise cross-entropy, and the pointwise loss."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import torch
@@ -12,7 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from dgn.arrays import Bool, Float
 from dgn.errors import InvalidInput
 from dgn.numerics import lowest_log
-from dgn.unfolding.layer import Unfolded
+from dgn.unfolding.layers import Unfolded
 
 Assignment = Literal["ordered", "matched", "set"]
 Reduction = Literal["mean", "sum", "none"]
@@ -20,16 +20,16 @@ Reduction = Literal["mean", "sum", "none"]
 
 @dataclass(frozen=True)
 class LayerwiseCrossEntropy:
-    """The paper's loss: a cross-entropy at each of the first min(K, |L|) layers, added up.
+    """The paper's loss: the sum of a cross-entropy for each of the first min(K, |L|) layers.
 
-    assignment: which gold item is the label of layer j; the gold is a set and has no order.
-        "ordered": the j-th by position. "matched": the one that the layer finds most probable,
-        of those no layer before took. For both, equation CE of the paper with its sign turned:
-        −log p of the label and −log(1 − p) of every other item. "set": −log of the total
-        probability of the gold that is left; each layer then takes its most probable one away.
-    reduction: "mean" over the sets that have gold, "sum", or "none" for [batch].
-
-    Called with the unfolded layers and gold, [batch, items], True for gold.
+    Args:
+        assignment: Which gold item is the label of a layer; gold is a set and has no order.
+            "ordered": layer j has the j-th gold item. "matched": each layer has the gold item
+            that it finds most probable among those that no earlier layer had. Both minimize
+            −log p of the label and −log(1 − p) of every other item, the negative of the paper's
+            equation. "set": −log of the total probability of the remaining gold items, of which
+            each layer then removes its most probable one.
+        reduction: "mean" over the sets that have gold, "sum", or "none" for [batch].
     """
 
     assignment: Assignment | str = "matched"
@@ -39,9 +39,17 @@ class LayerwiseCrossEntropy:
         for argument, choices in (("assignment", Assignment), ("reduction", Reduction)):
             found, allowed = getattr(self, argument), get_args(choices)
             if found not in allowed:
-                raise InvalidInput(argument, found=repr(found), allowed=", ".join(allowed))
+                raise InvalidInput(
+                    argument, found=repr(found), allowed=f"one of {', '.join(allowed)}"
+                )
 
     def __call__(self, unfolded: Unfolded, gold: Tensor) -> Float[Tensor, "..."]:
+        """The loss of the unfolded layers.
+
+        Args:
+            unfolded: What the layers chose.
+            gold: [batch, items], True for gold items.
+        """
         layers = unfolded.log_probs.shape[1]
         _check_gold(gold, unfolded.log_probs[:, 0])
         if self.assignment == "ordered":
@@ -56,23 +64,73 @@ class LayerwiseCrossEntropy:
         return _reduced(by_set, gold.any(dim=1), self.reduction)
 
 
+@dataclass(frozen=True)
+class Distillation:
+    """Mixes the loss with the choice of a stronger model, the teacher.
+
+    Args:
+        weight: The share of the loss that the teacher has, from 0 to 1.
+        temperature: What the logits of the teacher are divided by.
+    """
+
+    weight: float
+    temperature: float = 2.0
+
+    def mix(
+        self,
+        criterion: LayerwiseCrossEntropy,
+        unfolded: Unfolded,
+        gold: Tensor,
+        mask: Tensor,
+        teacher_logits: Tensor,
+        prior: Tensor | None,
+    ) -> Float[Tensor, ""]:
+        """The loss, mixed with the cross-entropy of the first layer against the teacher.
+
+        Args:
+            criterion: The loss without a teacher.
+            unfolded: What the layers chose.
+            gold: [batch, items], True for gold items.
+            mask: [batch, items], False for padding.
+            teacher_logits: [batch, items]; sets with a NaN among them have the plain loss.
+            prior: [batch, items], the prior of the layers, if any.
+        """
+        plain = replace(criterion, reduction="none")(unfolded, gold)
+        has_gold = gold.any(dim=1)
+        taught = ~(teacher_logits.isnan() & mask).any(dim=1) & has_gold
+        logits = teacher_logits / self.temperature
+        if prior is not None:  # the layers have it too, and agreement must not change anything
+            logits = logits + prior.log()
+        logits = torch.where(mask & taught[:, None], logits, lowest_log(teacher_logits))
+        wanted = torch.softmax(logits, dim=1)
+        distilled = -(wanted * unfolded.log_probs[:, 0].clamp(min=-50)).sum(dim=1)
+        mixed = torch.where(taught, (1 - self.weight) * plain + self.weight * distilled, plain)
+        return torch.where(has_gold, mixed, 0.0).sum() / has_gold.sum().clamp(min=1)
+
+
 def weighted_binary_cross_entropy(
     scores: Float[Tensor, "batch items"],
     gold: Tensor,
     mask: Bool[Tensor, "batch items"],
     positive_weight: float,
-    rivals: Tensor | None = None,
+    negative_weight: Tensor | None = None,
 ) -> Float[Tensor, ""]:
-    """The baselines' loss: each item by itself, gold counted `positive_weight` times and others
-    as often as `rivals` says (once if left out); the mean over real items.
+    """The loss of the pointwise baselines: the mean over real items, each by itself.
+
+    Args:
+        scores: [batch, items], before the sigmoid.
+        gold: [batch, items], True for gold items.
+        mask: [batch, items], False for padding.
+        positive_weight: How often a gold item counts.
+        negative_weight: [batch, items], how often another item counts; by default once.
     """
     _check_gold(gold, scores)
-    weight = scores.new_full((), positive_weight)  # filled on the device: nothing is waited for
+    weight = scores.new_full((), positive_weight)  # filled on the device: nothing waits for it
     losses = binary_cross_entropy_with_logits(
         scores, gold.to(scores.dtype), pos_weight=weight, reduction="none"
     )
-    if rivals is not None:
-        losses = torch.where(gold, losses, losses * rivals)
+    if negative_weight is not None:
+        losses = torch.where(gold, losses, losses * negative_weight)
     return torch.where(mask, losses, 0.0).sum() / mask.sum()
 
 
@@ -86,7 +144,7 @@ def _ordered_labels(gold: Bool[Tensor, "batch items"], layers: int) -> Tensor:
 def _matched_labels(
     log_probs: Float[Tensor, "batch layers items"], gold: Bool[Tensor, "batch items"]
 ) -> tuple[Tensor, Tensor]:
-    """[batch, layers, items] each: the gold item that each layer takes, and what it chose from."""
+    """[batch, layers, items] each: the gold item of each layer, and those that it chose from."""
     left = gold
     labels: list[Tensor] = []
     remaining: list[Tensor] = []
@@ -121,8 +179,10 @@ def _reduced(by_set: Tensor, counted: Tensor, reduction: str) -> Tensor:
 
 def _check_gold(gold: Tensor, like: Tensor) -> None:
     if gold.dtype != torch.bool:
-        raise InvalidInput("gold", found=f"dtype {gold.dtype}", allowed="booleans")
+        raise InvalidInput("gold", found=f"dtype {gold.dtype}", allowed="a tensor of booleans")
     if gold.shape != like.shape:
         raise InvalidInput(
-            "gold", found=f"shape {tuple(gold.shape)}", allowed=f"{tuple(like.shape)}"
+            "gold",
+            found=f"shape {tuple(gold.shape)}",
+            allowed=f"a tensor of shape {tuple(like.shape)}",
         )

@@ -1,6 +1,6 @@
-"""Differentiable stand-ins for argmax: how a layer chooses one item, softly.
+"""Differentiable replacements for argmax: how a layer chooses one item softly.
 
-All stay in logarithms: a choice is log p, never p, so that no temperature takes the log of zero.
+All of them work with logarithms: a choice is log p, never p, so that no temperature leads to log 0.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from dgn.numerics import log_softmax_with_complement, lowest_log
 class Choice:
     """What one layer chose.
 
-    log_probs, log_others: [batch, items], log p and log(1 − p), which the loss looks at.
-    member: [batch, items], what joins the set: p itself, or a one-hot pick.
-    log_left: [batch, items], log(1 − member), what the choice leaves outside.
+    Attributes:
+        log_probs: [batch, items], log p, which the loss uses.
+        log_others: [batch, items], log(1 − p), which the loss uses.
+        member: [batch, items], what joins the set: p itself, or a one-hot choice.
+        log_left: [batch, items], log(1 − member), what the choice leaves outside.
     """
 
     log_probs: Tensor
@@ -48,7 +50,7 @@ class Relaxation(ABC):
 @final
 @dataclass(frozen=True)
 class Softmax(Relaxation):
-    """The paper's: p = softmax(gain / τ) joins the set as it is."""
+    """The relaxation of the paper: p = softmax(gain / τ) joins the set as it is."""
 
     def choose(
         self,
@@ -65,7 +67,9 @@ class Softmax(Relaxation):
 class Gumbel(Relaxation):
     """Softmax of the scores with Gumbel noise: samples a set instead of averaging over sets.
 
-    scale: how strong the noise is. Without a generator, torch's global one is used.
+    Args:
+        scale: The strength of the noise.
+        generator: The source of randomness; by default, torch's global generator.
     """
 
     scale: float = 1.0
@@ -73,7 +77,7 @@ class Gumbel(Relaxation):
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
-            raise InvalidInput("scale", found=f"{self.scale}", allowed="a number above 0")
+            raise InvalidInput("scale", found=f"{self.scale}", allowed="greater than 0")
 
     def choose(
         self,
@@ -90,9 +94,9 @@ class Gumbel(Relaxation):
 @final
 @dataclass(frozen=True)
 class StraightThrough(Relaxation):
-    """Forward the argmax itself, backward the gradient of another relaxation.
+    """Forward the argmax, backward the gradient of another relaxation.
 
-    The set that the layers build is then the very set of run time; the loss still sees log p.
+    The layers then build the same set as at run time; the loss still uses log p.
     """
 
     inner: Relaxation = Softmax()
@@ -106,6 +110,6 @@ class StraightThrough(Relaxation):
         soft = self.inner.choose(scores, log_prior, temperature)
         picked = torch.zeros_like(soft.member)
         picked = picked.scatter(-1, soft.log_probs.argmax(dim=-1, keepdim=True), 1.0)
-        # The bracket is exactly zero, and carries the gradient.
+        # The difference is exactly zero and carries the gradient.
         member = picked + (soft.member - soft.member.detach())
         return Choice(soft.log_probs, soft.log_others, member, picked * lowest_log(scores))

@@ -1,0 +1,78 @@
+"""The facets at run time: NumPy alone, from texts to a set function over the passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.encoders.base import Encoder, Facet
+from dgn.encoders.facets.formula import encode
+from dgn.encoders.facets.matching import Matcher, Matches, WordTable
+from dgn.encoders.facets.weights import FacetWeights, untrained_weights
+from dgn.objectives import Items, SetFunction
+from dgn.query import Query
+from dgn.text import SubwordVectors, WordReader, open_vectors, token_idf
+
+
+@final
+class FacetEncoder(Encoder):
+    """Coverage of the query, word by word.
+
+    Args:
+        weights: What was learned; by default, the untrained weights.
+        vectors: The word vectors; by default, wordllama's.
+        idf: [tokens], the IDF of every token of the vectors; by default, the one that ships with
+            dgn.
+    """
+
+    def __init__(
+        self,
+        weights: FacetWeights | None = None,
+        vectors: SubwordVectors | None = None,
+        idf: NDArray[np.float32] | None = None,
+    ) -> None:
+        self.vectors = default_vectors() if vectors is None else vectors
+        self.idf = token_idf() if idf is None else idf
+        untrained = untrained_weights(self.vectors.dimension)
+        self.weights = weights or untrained
+        self._is_trained = weights is not None and not weights.equals(untrained)
+        self._matcher = Matcher(WordReader(self.vectors, self.idf))
+
+    def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
+        matches, words = self._matcher.match(queries)
+        return encode(self.weights, Matches.of(matches, WordTable.of(words)))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(rows) for rows in self.vectors.token_rows(texts)]
+
+    def facets(self, query: str) -> tuple[Facet, ...]:
+        """The words of the query; a word with several tokens is one facet."""
+        words = self._matcher.words(query)
+        return tuple(Facet(name, tuple(tokens)) for name, tokens in words)
+
+    @property
+    def parameters(self) -> int:
+        return sum(w.size for w in vars(self.weights).values()) if self._is_trained else 0
+
+    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        # The IDF that ships with dgn is not stored again.
+        is_shipped = np.array_equal(self.idf, token_idf())
+        description = {
+            "family": "facets",
+            "vectors": self.vectors.fingerprint,
+            "idf": "shipped" if is_shipped else "own",
+            "sizes": asdict(self.weights.sizes),
+        }
+        arrays = {name: np.asarray(w) for name, w in vars(self.weights).items()}
+        return description, arrays if is_shipped else {**arrays, "idf": self.idf}
+
+
+def default_vectors() -> SubwordVectors:
+    """The vectors that the facets are made for."""
+    vectors = open_vectors("wordllama")
+    assert isinstance(vectors, SubwordVectors)  # noqa: S101
+    return vectors

@@ -1,0 +1,167 @@
+"""Baselines that look at words alone, and any Selector as a baseline.
+
+The lexical baselines count how rare a word is in the passages of all queries, each passage once;
+they never see gold.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.query import Query
+from dgn.selector import Selector
+from dgn.text import Idf, split_words
+
+_QUERIES_PER_BATCH = 64
+
+Terms = Callable[[str], Counter[str]]
+
+
+class Baseline(ABC):
+    """A way to select passages.
+
+    Attributes:
+        name: Its name in tables.
+        parameters: The number of learned parameters.
+    """
+
+    name: str
+    parameters: int = 0
+
+    @abstractmethod
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        """[queries, k], the selected passages in order of selection, −1 where there are fewer."""
+
+
+@final
+class SelectorBaseline(Baseline):
+    """A Selector, whatever its encoder.
+
+    Args:
+        name: The name in tables.
+        selector: The selector.
+        titles: Whether it sees the titles of the passages.
+    """
+
+    def __init__(self, name: str, selector: Selector, *, titles: bool = True) -> None:
+        self.name, self._selector, self._titles = name, selector, titles
+        self.parameters = selector.encoder.parameters
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        found = np.full((len(queries), k), -1, dtype=np.int64)
+        by_length = sorted(range(len(queries)), key=lambda row: len(queries[row].passages))
+        for start in range(0, len(queries), _QUERIES_PER_BATCH):
+            rows = by_length[start : start + _QUERIES_PER_BATCH]
+            some = [queries[row] if self._titles else _untitled(queries[row]) for row in rows]
+            for row, one in zip(rows, self._selector.select_queries(some, k=k), strict=True):
+                found[row, : len(one)] = one.indices
+        return found
+
+
+@final
+class FirstPassages(Baseline):
+    """The first k passages: a page says first what matters most."""
+
+    name = "first k"
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        return best_first([np.zeros(len(query.passages)) for query in queries], k)
+
+
+@final
+class TfIdf(Baseline):
+    """The cosine of TF-IDF vectors, as in FEVER's own baseline, of words or also of bigrams."""
+
+    def __init__(self, bigrams: bool = False) -> None:
+        self.name = "TF-IDF, bigrams too" if bigrams else "TF-IDF, words"
+        self._terms: Terms = _words_and_bigrams if bigrams else _words
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        idf = Idf.of(self._terms(text) for text in _different_passages(queries))
+        return best_first([self._scores(query, idf) for query in queries], k)
+
+    def _scores(self, query: Query, idf: Idf) -> NDArray[np.float64]:
+        wanted = self._vector(query.text, idf)
+        passages = [self._vector(text, idf) for text in query.texts]
+        return np.array(
+            [sum(wanted.get(term, 0.0) * w for term, w in vector.items()) for vector in passages]
+        )
+
+    def _vector(self, text: str, idf: Idf) -> dict[str, float]:
+        """A vector of length 1; empty for a text without words."""
+        counts = self._terms(text)
+        weights = idf.weights(list(counts)).tolist()
+        vector = {
+            term: count * weight
+            for (term, count), weight in zip(counts.items(), weights, strict=True)
+        }
+        length = math.sqrt(sum(weight**2 for weight in vector.values())) or 1.0
+        return {term: weight / length for term, weight in vector.items()}
+
+
+@final
+class Bm25(Baseline):
+    """Okapi BM25 of every passage, with Lucene's IDF, which is never negative."""
+
+    name = "BM25"
+
+    def __init__(self, k1: float = 1.5, b: float = 0.75) -> None:
+        self._k1, self._b = k1, b
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        passages = _different_passages(queries)
+        known = Idf.of(_words(text) for text in passages)
+        # If no passage has a word, nothing is divided by its length.
+        mean_length = sum(_words(text).total() for text in passages) / len(passages) or 1.0
+        return best_first([self._scores(query, known, mean_length) for query in queries], k)
+
+    def _scores(self, query: Query, known: Idf, mean_length: float) -> NDArray[np.float64]:
+        wanted = _words(query.text)
+        scores = np.zeros(len(query.passages))
+        for place, text in enumerate(query.texts):
+            counts = _words(text)
+            norm = self._k1 * (1 - self._b + self._b * counts.total() / mean_length)
+            for term, asked in wanted.items():
+                if count := counts.get(term, 0):
+                    having = known.counts.get(term, 0)
+                    idf = math.log(1 + (known.documents - having + 0.5) / (having + 0.5))
+                    scores[place] += asked * idf * count / (count + norm)
+        return scores
+
+
+def best_first(scores: Sequence[NDArray[Any]], k: int) -> NDArray[np.int64]:
+    """The k best scores of every query; ties go to the lowest index."""
+    found = np.full((len(scores), k), -1, dtype=np.int64)
+    for row, own in enumerate(scores):
+        best = np.argsort(-own, kind="stable")[:k]
+        found[row, : len(best)] = best
+    return found
+
+
+def _untitled(query: Query) -> Query:
+    return replace(query, passages=tuple(replace(p, title="") for p in query.passages))
+
+
+@lru_cache(maxsize=200_000)
+def _words(text: str) -> Counter[str]:
+    return Counter(word.lower() for word in split_words(text))
+
+
+@lru_cache(maxsize=200_000)
+def _words_and_bigrams(text: str) -> Counter[str]:
+    words = [word.lower() for word in split_words(text)]
+    return Counter([*words, *(" ".join(pair) for pair in itertools.pairwise(words))])
+
+
+def _different_passages(queries: Sequence[Query]) -> list[str]:
+    return list(dict.fromkeys(text for query in queries for text in query.texts))

@@ -1,0 +1,254 @@
+"""Baselines on the same queries: every score of each, and each against one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.data import Claim, Dataset, Evidence, Example, Problems
+from dgn.data.records import evidence_of
+from dgn.errors import InvalidInput
+from dgn.evaluation.baselines import Baseline
+from dgn.metrics import (
+    FeverScores,
+    Hits,
+    Interval,
+    PairedComparison,
+    Scores,
+    bootstrap_interval,
+    fever_scores,
+    hits_at,
+    paired_comparison,
+)
+from dgn.query import Query
+
+Indices = NDArray[np.int64]
+"""[queries, k], the selected passages in order of selection, −1 where there are fewer."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSet:
+    """The queries of a comparison, with their gold.
+
+    Args:
+        examples: The queries with passages.
+        unanswerable: Claims without any passage; their evidence counts as not found.
+    """
+
+    examples: tuple[Example, ...]
+    unanswerable: tuple[Example, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.examples:
+            raise InvalidInput("queries", message="The data set has no query with passages.")
+
+    @classmethod
+    def of(cls, dataset: Dataset, problems: Problems | None = None) -> EvaluationSet:
+        """The queries of a data set."""
+        examples = [one for one in dataset.examples(problems) if one.query.passages]
+        return cls(tuple(examples), tuple(dataset.without_pages()))
+
+    @property
+    def queries(self) -> list[Query]:
+        """The queries with their passages."""
+        return [example.query for example in self.examples]
+
+    @cached_property
+    def gold(self) -> NDArray[np.bool_]:
+        """[queries, passages], False for padding."""
+        longest = max(len(example.gold) for example in self.examples)
+        gold = np.zeros((len(self.examples), longest), dtype=bool)
+        for row, example in enumerate(self.examples):
+            gold[row, : len(example.gold)] = example.gold
+        return gold
+
+    @cached_property
+    def missing(self) -> NDArray[np.int64]:
+        """[queries], the number of gold sentences that are not among the passages."""
+        return np.array([len(example.missing) for example in self.examples], dtype=np.int64)
+
+    def hits_at(self, k: int, indices: Indices) -> Hits:
+        """What the first k passages found, including claims that nobody can answer."""
+        lost = [len(example.missing) for example in self.unanswerable]
+        none = np.full((len(lost), indices.shape[1]), -1, dtype=np.int64)
+        no_gold = np.zeros((len(lost), self.gold.shape[1]), dtype=bool)
+        return hits_at(
+            k,
+            np.concatenate([indices, none]),
+            np.concatenate([self.gold, no_gold]),
+            np.concatenate([self.missing, np.array(lost, dtype=np.int64)]),
+        )
+
+    def recalls_at(self, k: int, indices: Indices) -> NDArray[np.float64]:
+        """[queries with gold], the recall of each."""
+        return self.hits_at(k, indices).recalls
+
+
+@dataclass(frozen=True)
+class ScoresAtK:
+    """The scores of the first k passages; `recall` is the macro recall with its interval."""
+
+    k: int
+    macro: Scores
+    micro: Scores
+    recall: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineResult:
+    """How good a baseline is.
+
+    Attributes:
+        name: Its name.
+        parameters: The number of its learned parameters.
+        indices: What it selected.
+        at: Its scores at each k.
+        fever: FEVER's official scores; None if no claim has evidence.
+    """
+
+    name: str
+    parameters: int
+    indices: Indices
+    at: tuple[ScoresAtK, ...]
+    fever: FeverScores | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON can hold it."""
+        return {
+            "name": self.name,
+            "parameters": self.parameters,
+            "at": [_with_f1(asdict(one), one) for one in self.at],
+            "fever": None if self.fever is None else {**asdict(self.fever), "f1": self.fever.f1},
+        }
+
+
+def run_comparison(
+    baselines: Sequence[Baseline],
+    evaluation_set: EvaluationSet,
+    ks: Sequence[int],
+    *,
+    cut_off: int = 5,
+    seed: int = 0,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> list[BaselineResult]:
+    """Let every baseline select, and score it.
+
+    Args:
+        baselines: The baselines.
+        evaluation_set: The queries with their gold.
+        ks: Score the first k passages, for each of these k.
+        cut_off: How many passages count in FEVER's official scores.
+        seed: The seed of the bootstrap.
+        on_progress: Called with the name of each baseline.
+    """
+    if not ks or min(ks) < 1:
+        raise InvalidInput("ks", found=str(tuple(ks)), allowed="integers of at least 1")
+    results: list[BaselineResult] = []
+    for baseline in baselines:
+        on_progress(baseline.name)
+        found = baseline.select(evaluation_set.queries, max(*ks, cut_off))
+        indices = _checked(baseline, found, evaluation_set)
+        results.append(
+            BaselineResult(
+                baseline.name,
+                baseline.parameters,
+                indices,
+                tuple(_scored(k, evaluation_set.hits_at(k, indices), seed) for k in ks),
+                _fever(evaluation_set, indices, cut_off),
+            )
+        )
+    return results
+
+
+def compare(
+    ours: BaselineResult,
+    theirs: BaselineResult,
+    evaluation_set: EvaluationSet,
+    k: int,
+    *,
+    seed: int = 0,
+) -> PairedComparison:
+    """Two baselines by their recall at k on the same queries."""
+    first, second = (evaluation_set.recalls_at(k, one.indices) for one in (ours, theirs))
+    return paired_comparison(first, second, seed=seed)
+
+
+def query_rows(
+    evaluation_set: EvaluationSet, results: Sequence[BaselineResult]
+) -> Iterable[dict[str, Any]]:
+    """For every query, what each baseline selected and what is gold."""
+    for row, example in enumerate(evaluation_set.examples):
+        gold = [index for index, is_gold in enumerate(example.gold) if is_gold]
+        yield {
+            "id": example.claim.id,
+            "query": example.query.text,
+            "gold": [asdict(_evidence(example, index)) for index in gold],
+            "selected": {
+                result.name: [
+                    {**asdict(_evidence(example, index)), "gold": index in gold}
+                    for index in result.indices[row].tolist()
+                    if index >= 0
+                ]
+                for result in results
+            },
+        }
+
+
+def format_score(number: float) -> str:
+    """Three decimal places without the leading zero, as in tables."""
+    return f"{number:.3f}".removeprefix("0")
+
+
+def format_scores(numbers: Iterable[float]) -> str:
+    """Several scores in a row."""
+    return " / ".join(format_score(number) for number in numbers)
+
+
+def format_difference(mean: float, p_value: float) -> str:
+    """A difference with its sign and its p-value."""
+    p = "<.001" if p_value < 0.001 else format_score(p_value)
+    return f"{mean:+.3f}".replace("0.", ".", 1) + f" ({p})"
+
+
+def _evidence(example: Example, index: int) -> Evidence:
+    return evidence_of(example.query.passages[index], index)
+
+
+def _checked(baseline: Baseline, found: Any, evaluation_set: EvaluationSet) -> Indices:
+    """What a baseline returned, checked to be different passages of each query."""
+    indices: Indices = np.asarray(found)
+    lengths = [len(example.gold) for example in evaluation_set.examples]
+    fits = indices.ndim == 2 and len(indices) == len(lengths) and indices.dtype.kind == "i"
+    fits = fits and bool((indices >= -1).all() and (indices < np.array(lengths)[:, None]).all())
+    if not fits or any(len(set(row[row >= 0])) < (row >= 0).sum() for row in indices):
+        raise InvalidInput(
+            "baseline",
+            message=f"{getattr(baseline, 'name', baseline)} returned {indices.dtype} of shape "
+            f"{indices.shape}; it must return integers of shape ({len(lengths)}, k), different "
+            "passages of each query and −1 for none.",
+        )
+    return indices
+
+
+def _scored(k: int, hits: Hits, seed: int) -> ScoresAtK:
+    return ScoresAtK(k, hits.macro, hits.micro, bootstrap_interval(hits.recalls, seed=seed))
+
+
+def _fever(evaluation_set: EvaluationSet, indices: Indices, cut_off: int) -> FeverScores | None:
+    predictions: list[tuple[Claim, list[Evidence]]] = []
+    for row, example in enumerate(evaluation_set.examples):
+        if example.claim.groups:
+            chosen = [index for index in indices[row].tolist() if index >= 0]
+            predictions.append((example.claim, [_evidence(example, index) for index in chosen]))
+    predictions += [(example.claim, []) for example in evaluation_set.unanswerable]
+    return fever_scores(predictions, cut_off) if predictions else None
+
+
+def _with_f1(row: dict[str, Any], scores: ScoresAtK) -> dict[str, Any]:
+    row["macro"]["f1"], row["micro"]["f1"] = scores.macro.f1, scores.micro.f1
+    return row

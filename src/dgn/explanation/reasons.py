@@ -1,0 +1,268 @@
+"""The reasons for a selection of passages, as data: in the words of the query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.encoders import Facet
+from dgn.errors import InvalidInput
+from dgn.explanation.steps import Step, explain
+from dgn.maximizers import Certificate, Selection
+from dgn.objectives import Items, SetFunction
+from dgn.query import Passage, Query
+from dgn.text import FUNCTION_WORDS
+
+_LEAST_INCREASE = 0.02
+"""A smaller increase of coverage is not reported."""
+
+
+@dataclass(frozen=True)
+class WordCoverage:
+    """A word of the query, and how far it was covered before and after a selection, 0 to 1."""
+
+    word: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class SelectedPassage:
+    """Why a passage was selected.
+
+    Attributes:
+        index: The passage.
+        passage: Its text and where it comes from.
+        gain: What it added.
+        word_gain: The part of the gain that comes from words of the query; the rest comes from
+            features without names and from scores of the user.
+        runner_up: The passage with the second largest gain at that step; None if there was none.
+        runner_up_gain: What that passage would have added.
+        covers: The words that it covers further, the largest contributions first.
+        covered: The share of the query that is covered after it.
+    """
+
+    index: int
+    passage: Passage
+    gain: float
+    word_gain: float
+    runner_up: int | None
+    runner_up_gain: float
+    covers: tuple[WordCoverage, ...]
+    covered: float
+
+
+@dataclass(frozen=True)
+class PassedPassage:
+    """Why a passage was not selected.
+
+    Attributes:
+        index: The passage.
+        passage: Its text and where it comes from.
+        gains: What it would have added at each step.
+        like: The selected passage that covers most of what it covers; None if it covers nothing.
+        overlap: The share of what it covers that this passage covers too.
+    """
+
+    index: int
+    passage: Passage
+    gains: tuple[float, ...]
+    like: int | None
+    overlap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A selection of passages, explained.
+
+    Attributes:
+        query: The text of the query.
+        selected: The selected passages, in the order of selection.
+        passed: The other passages, the largest gains first.
+        certificate: How close to the best possible set the selection is.
+        words: The words of the query; empty if the objective does not define coverage.
+        weights: How much each word counts; they sum to 1.
+        coverage: [selected + 1, words], how far each word is covered after so many selections.
+        per_token: Whether passages were selected by gain per token.
+    """
+
+    query: str
+    selected: tuple[SelectedPassage, ...]
+    passed: tuple[PassedPassage, ...]
+    certificate: Certificate
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+    coverage: NDArray[np.float64]
+    per_token: bool = False
+
+    @property
+    def content_words(self) -> tuple[int, ...]:
+        """The numbers of the words that are not function words, or of all if there are none."""
+        content = [
+            place for place, word in enumerate(self.words) if word.lower() not in FUNCTION_WORDS
+        ]
+        return tuple(content or range(len(self.words)))
+
+    def why_not(self, index: int) -> PassedPassage:
+        """Why this passage was not selected."""
+        for one in self.passed:
+            if one.index == index:
+                return one
+        count = len(self.selected) + len(self.passed)
+        if any(one.index == index for one in self.selected):
+            raise InvalidInput("index", message=f"Passage {index} was selected.")
+        raise InvalidInput("index", found=str(index), allowed=f"from 0 to {count - 1}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON can hold it."""
+        return {
+            "query": self.query,
+            "words": [
+                {"word": word, "weight": weight, "covered": [float(share) for share in column]}
+                for word, weight, column in zip(
+                    self.words, self.weights, self.coverage.T, strict=True
+                )
+            ],
+            "selected": [asdict(one) for one in self.selected],
+            "passed": [asdict(one) for one in self.passed],
+            "certificate": self.certificate.ratio,
+        }
+
+    def __str__(self) -> str:
+        from dgn.explanation.text import to_text
+
+        return to_text(self)
+
+    def print(self) -> None:
+        """Print to the terminal, in colour if rich is installed."""
+        from dgn.explanation.text import print_explanation
+
+        print_explanation(self)
+
+    def draw(self, path: Path | str) -> None:
+        """Draw the coverage of the words and the gains as a PNG, SVG or PDF file."""
+        from dgn.explanation.figure import draw_explanation
+
+        draw_explanation(self, Path(path))
+
+
+def explain_passages(
+    query: Query,
+    selection: Selection,
+    objective: SetFunction,
+    items: Items,
+    facets: Sequence[Facet],
+    covered: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    *,
+    per_token: bool = False,
+) -> Explanation:
+    """Replay a search for passages, and describe it in the words of the query.
+
+    Args:
+        query: The query with its passages.
+        selection: What was selected.
+        objective: The function that was maximized.
+        items: The passages as items.
+        facets: The words of the query, with their features.
+        covered: [selected + 1, features], how far each feature is covered.
+        weights: [features], how much each feature counts.
+        per_token: Whether passages were selected by gain per token.
+    """
+    steps = explain(objective, items, selection)
+    names = tuple(facet.name for facet in facets)
+    word_weights = np.array([weights[list(facet.features)].sum() for facet in facets])
+    word_weights = word_weights / (word_weights.sum() or 1.0)
+    coverage = np.zeros((len(steps) + 1, len(facets)))
+    for place, facet in enumerate(facets):
+        own = list(facet.features)
+        # A word whose features do not weigh anything is covered as far as they are on average.
+        shares = weights[own] if weights[own].sum() else np.ones(len(own))
+        coverage[:, place] = covered[:, own] @ shares / shares.sum()
+    coverage = np.clip(coverage, 0.0, 1.0)
+    total = np.clip(coverage @ word_weights, 0.0, 1.0)
+    selected = tuple(
+        SelectedPassage(
+            step.index,
+            query.passages[step.index],
+            step.gain,
+            float(_facet_gains(facets, step).sum()),
+            step.runner_up,
+            step.runner_up_gain,
+            _increases(names, coverage[number], coverage[number + 1], _facet_gains(facets, step)),
+            float(total[number + 1]),
+        )
+        for number, step in enumerate(steps)
+    )
+    return Explanation(
+        query.text,
+        selected,
+        _passed(query, selection, objective, items, steps),
+        selection.certificate,
+        names,
+        tuple(word_weights.tolist()),
+        coverage,
+        per_token,
+    )
+
+
+def _facet_gains(facets: Sequence[Facet], step: Step) -> NDArray[np.float64]:
+    """[facets], what the selected passage added by each of them."""
+    gained = np.array(step.contributions)
+    return np.array([gained[list(facet.features)].sum() for facet in facets])
+
+
+def _increases(
+    names: tuple[str, ...],
+    before: NDArray[np.float64],
+    after: NDArray[np.float64],
+    gains: NDArray[np.float64],
+) -> tuple[WordCoverage, ...]:
+    places = [p for p in range(len(names)) if after[p] - before[p] >= _LEAST_INCREASE]
+    places.sort(key=lambda place: -gains[place])
+    return tuple(WordCoverage(names[p], float(before[p]), float(after[p])) for p in places)
+
+
+def _passed(
+    query: Query,
+    selection: Selection,
+    objective: SetFunction,
+    items: Items,
+    steps: tuple[Step, ...],
+) -> tuple[PassedPassage, ...]:
+    chosen = set(selection.indices)
+    overlaps = _overlaps(objective.counted(), items, selection.indices)
+    found: list[PassedPassage] = []
+    for index, passage in enumerate(query.passages):
+        if index in chosen:
+            continue
+        nearest = int(overlaps[index].argmax()) if overlaps[index].any() else None
+        found.append(
+            PassedPassage(
+                index,
+                passage,
+                tuple(step.gains[index] for step in steps),
+                None if nearest is None else selection.indices[nearest],
+                0.0 if nearest is None else float(overlaps[index, nearest]),
+            )
+        )
+    found.sort(key=lambda one: -max(one.gains, default=0.0))
+    return tuple(found)
+
+
+def _overlaps(
+    objective: SetFunction, items: Items, selected: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """[items, selected], the share of what an item covers that a selected item covers too."""
+    alone = objective.contributions(items, objective.empty(items))
+    worth = np.asarray(alone, np.float64)[0]
+    overlaps = np.zeros((len(worth), len(selected)))
+    total = np.maximum(worth.sum(axis=1), 1e-12)
+    for place, index in enumerate(selected):
+        overlaps[:, place] = np.minimum(worth, worth[index]).sum(axis=1) / total
+    return overlaps

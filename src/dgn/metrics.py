@@ -1,0 +1,239 @@
+"""How good is a selection? Recall and precision at k, FEVER's official scores, and intervals.
+
+The paper's scores count gold sentences. Macro is the mean over queries; micro counts all sentences
+of all queries together, so that queries with much gold weigh more. FEVER's official scores are
+different ones: do not mix them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.data.records import Claim, Evidence
+from dgn.errors import InvalidInput
+
+OFFICIAL_CUT_OFF = 5
+_RESAMPLES_PER_CHUNK = 200
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Recall and precision, both macro or both micro."""
+
+    recall: float
+    precision: float
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of the two."""
+        return _harmonic_mean(self.recall, self.precision)
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """What the first k selected items found, query by query; queries without gold are left out.
+
+    Attributes:
+        found: [queries], the number of gold items among the selected ones.
+        wanted: [queries], the number of all gold items.
+        selected: [queries], the number of selected items.
+    """
+
+    found: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    selected: NDArray[np.int64]
+
+    @property
+    def recalls(self) -> NDArray[np.float64]:
+        """[queries], the recall of each."""
+        return self.found / self.wanted
+
+    @property
+    def precisions(self) -> NDArray[np.float64]:
+        """[queries], the precision of each; 0 where nothing was selected."""
+        return self.found / np.maximum(self.selected, 1)
+
+    @property
+    def macro(self) -> Scores:
+        """The means over queries."""
+        return Scores(float(self.recalls.mean()), float(self.precisions.mean()))
+
+    @property
+    def micro(self) -> Scores:
+        """The scores over all items together."""
+        found, selected = float(self.found.sum()), float(self.selected.sum())
+        return Scores(found / float(self.wanted.sum()), found / max(1.0, selected))
+
+
+def hits_at(k: int, indices: Any, gold: Any, missing: Any = 0) -> Hits:
+    """What the first k selected items found.
+
+    Args:
+        k: How many of the selected items count.
+        indices: [queries, selected], in the order of selection, −1 for none.
+        gold: [queries, items], True for gold items.
+        missing: [queries], the number of gold items that are not among the items at all; nobody
+            can find them, and they count.
+    """
+    if k < 1:
+        raise InvalidInput("k", found=str(k), allowed="at least 1")
+    chosen: NDArray[np.int64] = np.asarray(indices)[:, :k]
+    truth: NDArray[np.bool_] = np.asarray(gold)
+    selected = chosen >= 0
+    found = np.take_along_axis(truth, np.where(selected, chosen, 0), axis=1) & selected
+    wanted = truth.sum(axis=1) + np.asarray(missing)
+    has_gold = wanted > 0
+    if not has_gold.any():
+        raise InvalidInput("gold", message="No set has a gold item; there is nothing to find.")
+    return Hits(found.sum(axis=1)[has_gold], wanted[has_gold], selected.sum(axis=1)[has_gold])
+
+
+def scores_at(k: int, indices: Any, gold: Any) -> Scores:
+    """The macro scores of the first k selected items; see `hits_at`."""
+    return hits_at(k, indices, gold).macro
+
+
+@dataclass(frozen=True)
+class FeverScores:
+    """FEVER's official evidence precision and recall, over `claims` claims."""
+
+    precision: float
+    recall: float
+    claims: int
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of the two means."""
+        return _harmonic_mean(self.precision, self.recall)
+
+
+def fever_scores(
+    predictions: Iterable[tuple[Claim, Sequence[Evidence]]],
+    cut_off: int | None = OFFICIAL_CUT_OFF,
+) -> FeverScores:
+    """FEVER's official evidence scores, by the rules of the shared task.
+
+    Claims with the label NOT ENOUGH INFO do not count; predictions after the cut-off do not count;
+    a claim is recalled if some group is completely among the others; a prediction is precise if
+    any group names it; a claim without predictions has a precision of 1.
+
+    Args:
+        predictions: Each claim with its predicted evidence, best first.
+        cut_off: How many predictions per claim count; None for all.
+    """
+    if cut_off is not None and cut_off < 1:
+        raise InvalidInput("cut_off", found=str(cut_off), allowed="at least 1, or None")
+    precisions: list[float] = []
+    recalls: list[float] = []
+    for claim, predicted in predictions:
+        if claim.label != "NOT ENOUGH INFO":
+            counted = list(predicted[:cut_off])
+            hits = sum(piece in claim.evidence for piece in counted)
+            precisions.append(hits / len(counted) if counted else 1.0)
+            complete = any(all(piece in counted for piece in group) for group in claim.groups)
+            recalls.append(float(complete or not claim.groups))
+    if not precisions:
+        raise InvalidInput("predictions", message="No claim counts; there is nothing to score.")
+    count = len(precisions)
+    return FeverScores(sum(precisions) / count, sum(recalls) / count, count)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its bootstrap confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Two systems on the same queries.
+
+    Attributes:
+        difference: The mean of the differences with its interval.
+        better: The number of queries on which the first system is better.
+        worse: The number of queries on which it is worse.
+        p_value: How often a random swap of the two systems, query by query, gives a difference
+            that is at least as large.
+    """
+
+    difference: Interval
+    better: int
+    worse: int
+    p_value: float
+
+
+def bootstrap_interval(
+    values: Any, *, seed: int, level: float = 0.95, resamples: int = 2000
+) -> Interval:
+    """The mean of one value per query, and its percentile bootstrap interval."""
+    checked = _checked(values, level)
+    random = np.random.default_rng(seed)
+    means = np.concatenate(
+        [
+            checked[random.integers(0, len(checked), (count, len(checked)))].mean(axis=1)
+            for count in _chunks(resamples)
+        ]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(checked.mean()), float(low), float(high))
+
+
+def paired_comparison(
+    ours: Any, theirs: Any, *, seed: int, level: float = 0.95, resamples: int = 2000
+) -> PairedComparison:
+    """Compare two systems by their values on the same queries, in the same order.
+
+    The p-value is two-sided, from a paired permutation test (random signs of the differences).
+    """
+    first, second = _checked(ours, level), _checked(theirs, level)
+    if first.shape != second.shape:
+        raise InvalidInput(
+            "theirs",
+            message=f"theirs has {len(second)} values and ours has {len(first)}; pass one value "
+            "for each query to both.",
+        )
+    differences = first - second
+    random = np.random.default_rng([seed, 1])
+    observed = abs(float(differences.mean()))
+    as_large = 0
+    for count in _chunks(resamples):
+        signs = random.choice([-1.0, 1.0], (count, len(differences)))
+        as_large += int((np.abs((signs * differences).mean(axis=1)) >= observed - 1e-12).sum())
+    return PairedComparison(
+        difference=bootstrap_interval(differences, seed=seed, level=level, resamples=resamples),
+        better=int((differences > 0).sum()),
+        worse=int((differences < 0).sum()),
+        # The observed order is one of the orders: a p-value is never 0.
+        p_value=(as_large + 1) / (resamples + 1),
+    )
+
+
+def _chunks(resamples: int) -> list[int]:
+    whole, rest = divmod(resamples, _RESAMPLES_PER_CHUNK)
+    return [_RESAMPLES_PER_CHUNK] * whole + ([rest] if rest else [])
+
+
+def _checked(values: Any, level: float) -> NDArray[np.float64]:
+    if not 0 < level < 1:
+        raise InvalidInput("level", found=f"{level}", allowed="a number between 0 and 1")
+    checked = np.asarray(values, dtype=np.float64)
+    if checked.ndim != 1 or not len(checked) or not np.isfinite(checked).all():
+        raise InvalidInput(
+            "values", found=f"shape {checked.shape}", allowed="finite numbers, one for each query"
+        )
+    return checked
+
+
+def _harmonic_mean(a: float, b: float) -> float:
+    return 2 * a * b / (a + b) if a + b else 0.0

@@ -1,0 +1,281 @@
+"""A query and the passages to select from: one type for readers, encoders and the selector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from dgn.errors import InvalidInput
+from dgn.text.sentences import split_sentences
+from dgn.text.tokens import has_words
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document to select sentences from.
+
+    Args:
+        text: The whole text, which is split into sentences.
+        title: The title. Words of the title count as covered by each sentence of the document.
+        sentences: The sentences in order, in place of the text.
+        id: An identifier of your own.
+        metadata: Anything else; every passage of the document carries it.
+    """
+
+    text: str = ""
+    title: str = ""
+    sentences: Sequence[str] | None = None
+    id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that may be selected, and what is known about it.
+
+    Attributes:
+        text: The text itself.
+        title: The title of its document; empty if there is none.
+        document: The number of its document among those given, from 0; None for loose passages.
+        position: Its position in the document, from 0; None if it is not known.
+        start: Where it begins in the text of the document; None if sentences were given.
+        end: Where it ends there.
+        id: The identifier of the passage or of its document.
+        score: A relevance score from elsewhere; any finite number.
+        metadata: The metadata of its document.
+    """
+
+    text: str
+    title: str = ""
+    document: int | None = None
+    position: int | None = None
+    start: int | None = None
+    end: int | None = None
+    id: str | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A claim or a question, with the passages to select from.
+
+    Passages that belong to documents have a position; loose passages are a set, and their order
+    does not matter.
+
+    Attributes:
+        text: The claim or the question.
+        passages: The passages.
+        id: An identifier, for results that are written to a file.
+    """
+
+    text: str
+    passages: tuple[Passage, ...]
+    id: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the passages."""
+        return [passage.text for passage in self.passages]
+
+    @property
+    def scores(self) -> list[float] | None:
+        """The scores of the passages; None unless all of them have one."""
+        scores = [passage.score for passage in self.passages if passage.score is not None]
+        return scores if len(scores) == len(self.passages) else None
+
+    @classmethod
+    def of(
+        cls,
+        query: str,
+        passages: Iterable[str] | None = None,
+        *,
+        documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
+        titles: str | Iterable[str] | None = None,
+        scores: Iterable[float] | None = None,
+        id: str = "",  # noqa: A002
+    ) -> Query:
+        """Build a query from strings and check it.
+
+        Args:
+            query: The claim or the question; it must contain a word.
+            passages: Loose passages: any iterable of strings.
+            documents: In place of passages: Documents, texts, or dictionaries with `text` or
+                `sentences`, and optionally `title` and `id`; further keys become metadata.
+            titles: For passages: one title for all, or one for each.
+            scores: One relevance score for each passage; any finite numbers.
+            id: An identifier.
+
+        Raises:
+            InvalidInput: An argument is not what is described here.
+        """
+        if not isinstance(cast("Any", query), str):
+            raise InvalidInput("query", found=f"{query!r:.40}", allowed="a string")
+        (text,) = _texts("query", [query])
+        if not has_words(text):
+            raise InvalidInput("query", found=f"{text!r:.80}", allowed="a text with a word in it")
+        if (passages is None) == (documents is None):
+            problem = "missing" if passages is None else "given"
+            raise InvalidInput(
+                "passages", message=f"passages and documents are both {problem}; pass one of them."
+            )
+        if documents is not None:
+            if titles is not None:
+                raise InvalidInput(
+                    "titles",
+                    message="titles cannot be combined with documents; each document has its own "
+                    "title.",
+                )
+            found = _of_documents(documents)
+        else:
+            found = _of_passages(cast("Iterable[str]", passages), titles)
+        if not found:
+            name = "passages" if documents is None else "documents"
+            raise InvalidInput(name, message=f"{name} contains no passage; pass at least one.")
+        return cls(text, _with_scores(found, scores), id)
+
+
+def _of_passages(passages: Iterable[str], titles: str | Iterable[str] | None) -> list[Passage]:
+    if isinstance(passages, str):
+        raise InvalidInput(
+            "passages",
+            message="passages is a single string; pass a list of strings, or documents=[text] to "
+            "split a text into sentences.",
+        )
+    texts = _texts("passages", passages)
+    if titles is None or isinstance(titles, str):
+        named = [str(titles or "")] * len(texts)
+    else:
+        named = _texts("titles", titles)
+    if len(named) != len(texts):
+        raise InvalidInput(
+            "titles",
+            message=f"titles has {len(named)} entries for {len(texts)} passages; pass one title "
+            "for each passage, or one string for all.",
+        )
+    return [Passage(text, title) for text, title in zip(texts, named, strict=True)]
+
+
+def _of_documents(documents: Iterable[Document | Mapping[str, Any] | str]) -> list[Passage]:
+    given: Any = documents
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping | Document):
+        raise InvalidInput(
+            "documents", found=f"a single {given.__class__.__name__}", allowed="a list of documents"
+        )
+    passages: list[Passage] = []
+    for number, one in enumerate(cast("Iterable[Any]", given)):
+        document = _document_of(one, number)
+        shared: dict[str, Any] = {
+            "title": document.title,
+            "document": number,
+            "id": document.id,
+            "metadata": dict(document.metadata),
+        }
+        if document.sentences is not None:
+            passages += [
+                Passage(text, position=position, **shared)
+                for position, text in enumerate(
+                    _texts(f"documents[{number}].sentences", document.sentences)
+                )
+            ]
+        else:
+            passages += [
+                Passage(span.text, position=position, start=span.start, end=span.end, **shared)
+                for position, span in enumerate(split_sentences(document.text))
+            ]
+    return passages
+
+
+def _document_of(given: Any, number: int) -> Document:
+    """A document in any of its forms, checked."""
+    name = f"documents[{number}]"
+    if isinstance(given, Document):
+        document = given
+    elif isinstance(given, str):
+        document = Document(given)
+    elif isinstance(given, Mapping):
+        keys = dict(cast("Mapping[str, Any]", given))
+        known = {key: keys.pop(key) for key in ("text", "title", "sentences", "id") if key in keys}
+        inner = keys.pop("metadata", None)
+        if inner is not None and not isinstance(inner, Mapping):
+            raise InvalidInput(f"{name}.metadata", found=f"{inner!r:.40}", allowed="a dictionary")
+        metadata = {**keys, **cast("Mapping[str, Any]", inner or {})}
+        known = {key: value for key, value in known.items() if value is not None}
+        if not known.keys() & {"text", "sentences"}:
+            raise InvalidInput(name, message=f"{name} has neither text nor sentences.")
+        document = Document(**known, metadata=metadata)
+    else:
+        raise InvalidInput(
+            name, found=f"{given!r:.80}", allowed="a Document, a dictionary or a string"
+        )
+    loose: Any = document
+    if isinstance(loose.sentences, str | Mapping):
+        raise InvalidInput(f"{name}.sentences", found="one value", allowed="a list of strings")
+    for key in ("text", "title"):
+        _texts(f"{name}.{key}", [getattr(document, key)])
+    if document.text and document.sentences is not None:
+        raise InvalidInput(name, message=f"{name} has both text and sentences; pass one of them.")
+    if not isinstance(loose.metadata, Mapping):
+        found = f"{loose.metadata!r:.40}"
+        raise InvalidInput(f"{name}.metadata", found=found, allowed="a dictionary")
+    if loose.id is None or isinstance(loose.id, str):
+        return document
+    if not hasattr(loose.id, "__index__"):
+        raise InvalidInput(f"{name}.id", found=f"{loose.id!r:.40}", allowed="a string")
+    return replace(document, id=str(loose.id))
+
+
+def _texts(argument: str, values: Any) -> list[str]:
+    """The values as a list of strings; NumPy's strings become plain ones."""
+    # A data frame would iterate over the names of its columns.
+    is_odd = hasattr(values, "columns") or getattr(values, "ndim", 1) == 0
+    if isinstance(values, Mapping) or is_odd or not isinstance(values, Iterable):
+        kind = type(cast("object", values)).__name__
+        raise InvalidInput(argument, found=kind, allowed="an iterable of strings")
+    texts: list[str] = []
+    for number, value in enumerate(cast("Iterable[Any]", values)):
+        if not isinstance(value, str):
+            hint = (
+                "strings (for dictionaries, use documents)"
+                if isinstance(value, Mapping)
+                else "strings"
+            )
+            raise InvalidInput(argument, found=f"{value!r:.40} at position {number}", allowed=hint)
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InvalidInput(
+                argument,
+                message=f"{argument} contains half of a Unicode character in text {number}; decode "
+                "the text correctly first.",
+            )
+        texts.append(str(value))
+    return texts
+
+
+def _with_scores(passages: list[Passage], scores: Any) -> tuple[Passage, ...]:
+    if scores is None:
+        return tuple(passages)
+    is_odd = getattr(scores, "ndim", 1) == 0
+    if is_odd or isinstance(scores, str | Mapping) or not isinstance(scores, Iterable):
+        raise InvalidInput("scores", found=f"{scores!r:.40}", allowed="a list of numbers")
+    numbers: list[float] = []
+    for place, score in enumerate(cast("Iterable[Any]", scores)):
+        try:
+            number = math.nan if isinstance(score, str) else float(score)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InvalidInput(
+                "scores", found=f"{score!r:.40} at position {place}", allowed="finite numbers"
+            )
+        numbers.append(number)
+    if len(numbers) != len(passages):
+        raise InvalidInput(
+            "scores",
+            message=f"scores has {len(numbers)} entries for {len(passages)} passages; pass one "
+            "score for each passage.",
+        )
+    return tuple(
+        replace(passage, score=number) for passage, number in zip(passages, numbers, strict=True)
+    )

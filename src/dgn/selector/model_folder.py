@@ -1,0 +1,217 @@
+"""Models on disk: config.json, model.safetensors and README.md, the same for every encoder family.
+
+`dgn train` and `Selector.save_pretrained` write such a folder, `Selector.from_pretrained` reads it.
+Reading is strict, and nothing in the folder is executed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.encoders import Encoder, FacetEncoder, find_family
+from dgn.errors import BrokenInput, InvalidInput
+from dgn.files import write_atomically
+
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+UNTRAINED = "untrained"
+SHIPPED = Path(__file__).parent.parent / "models" / "facets"
+_FORMAT = "dgn-model-2"
+_LARGEST_CONFIG = 2**20
+_LARGEST_WEIGHTS = 64 * 2**20
+_LARGEST_VALUE = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class ModelConfig:
+    """What config.json contains.
+
+    Attributes:
+        encoder: The description of the encoder, with the name of its `family`.
+        training: How it was trained, if `dgn train` wrote the folder.
+    """
+
+    encoder: dict[str, Any]
+    training: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """The encoder of a model, and its card."""
+
+    encoder: Encoder
+    card: str
+
+
+def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
+    """The shipped model, the untrained one, that of a folder, or that of a name on the hub."""
+    if model in (None, UNTRAINED) and vectors is not None:
+        raise InvalidInput(
+            "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
+        )
+    if model is None:
+        return load_folder(SHIPPED)
+    if not isinstance(cast("Any", model), str | Path):
+        allowed = "a folder, a name on the hub, or untrained"
+        raise InvalidInput("model", found=repr(model), allowed=allowed)
+    if model == UNTRAINED:
+        return LoadedModel(FacetEncoder(), "")
+    folder = Path(model)
+    if folder.is_dir():
+        return load_folder(folder, vectors)
+    name = str(model)
+    if isinstance(model, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise InvalidInput(
+            "model",
+            message=f"The folder {model} does not exist; pass a model folder, a name on the "
+            "Hugging Face hub (user/name), or untrained.",
+        )
+    from dgn.selector.hub import fetch_model
+
+    folder = fetch_model(name)
+    source = read_config(folder).encoder.get("source", "wordllama")
+    if vectors is None and source != "wordllama":
+        # A file from elsewhere must not decide which files of this machine are opened.
+        raise InvalidInput(
+            "vectors",
+            message=f"{name} needs the vectors {source!r}; pass vectors= with your own copy.",
+        )
+    return load_folder(folder, vectors)
+
+
+def load_folder(folder: Path, vectors: str | None = None) -> LoadedModel:
+    """The model of a folder; a missing or an additional array is an error."""
+    config = read_config(folder)
+    card = folder / CARD
+    try:
+        encoder = find_family(config.encoder["family"]).load(
+            config.encoder, lambda shapes: read_arrays(folder, shapes), vectors
+        )
+    except InvalidInput as error:
+        if vectors is not None and error.argument == "vectors":
+            raise
+        raise BrokenInput(folder / CONFIG, None, message=str(error)) from error
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
+    return LoadedModel(encoder, text)
+
+
+def save_model(encoder: Encoder, folder: Path, card: str = "") -> None:
+    """Write an encoder as a model folder; an existing one is replaced, file by file.
+
+    Args:
+        encoder: The encoder.
+        folder: The folder.
+        card: The model card; by default, a short one.
+    """
+    description, arrays = encoder.save()
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput("folder", message=f"{folder} is a file; choose a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / CARD, card or _short_card(description["family"]))
+    write_arrays(folder, arrays)
+    write_config(folder, ModelConfig(description))
+
+
+def write_config(folder: Path, config: ModelConfig) -> None:
+    """Write config.json."""
+    content: dict[str, Any] = {"format": _FORMAT, "encoder": config.encoder}
+    if config.training is not None:
+        content["training"] = config.training
+    write_atomically(folder / CONFIG, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """Read config.json."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise InvalidInput(
+            "model",
+            message=f"{folder} is not a model folder: it has no {CONFIG}. Selector.save_pretrained "
+            "and dgn train write model folders.",
+        )
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise ValueError("the file is too large")
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != _FORMAT:
+            raise ValueError(f"format {content['format']!r}")
+        unknown = set(content) - {"format", "encoder", "training"}
+        if unknown:
+            raise ValueError(f"unknown {', '.join(sorted(unknown))}")
+        encoder, training = content["encoder"], content.get("training")
+        if type(encoder["family"]) is not str or type(training) not in (dict, type(None)):
+            raise ValueError("another structure")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BrokenInput(
+            path, None, found=f"something else ({error})", allowed=f"a model of format {_FORMAT}"
+        ) from None
+    return ModelConfig(cast("dict[str, Any]", encoder), training)
+
+
+def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write model.safetensors."""
+    from safetensors.numpy import save
+
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_atomically(folder / WEIGHTS, save(contiguous))
+
+
+def read_arrays(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
+    """Read model.safetensors, which must contain exactly these arrays of floats."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise BrokenInput(
+            path,
+            None,
+            message="the file does not exist; if this is a run of dgn train, it is not finished: "
+            "run the same command again to resume it.",
+        )
+    if path.stat().st_size > _LARGEST_WEIGHTS:
+        raise BrokenInput(path, None, message="the file is larger than 64 MiB.")
+    try:
+        arrays: dict[str, Any] = load(path.read_bytes())
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise BrokenInput(path, None, found=str(error), allowed="a safetensors file") from None
+    found = {name: tuple(array.shape) for name, array in arrays.items()}
+    if found != dict(shapes):
+        name = sorted(set(shapes.items()) ^ set(found.items()))[0][0]
+        raise BrokenInput(
+            path,
+            None,
+            found=f"{name} with shape {found.get(name)}",
+            allowed=f"the arrays that {CONFIG} describes",
+        )
+    for name, array in arrays.items():
+        if array.dtype.kind != "f" or not (np.abs(array.astype(np.float64)) < _LARGEST_VALUE).all():
+            raise BrokenInput(
+                path, None, message=f"{name} does not consist of finite floats of a sensible size."
+            )
+    return arrays
+
+
+def _short_card(family: str) -> str:
+    description = find_family(family).description
+    limits = find_family(family).limits
+    return f"""---
+library_name: dgn
+tags: [sentence-selection, evidence, submodular]
+---
+
+# A selector of passages
+
+This model selects, out of many passages, the few that together cover a query. Load it with
+`dgn.Selector.from_pretrained(FOLDER)` of the Python library `dgn`.
+
+{description}
+
+**Limits.** {limits}
+"""

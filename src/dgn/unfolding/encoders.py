@@ -1,0 +1,154 @@
+"""Trainable encoders: torch modules that return a set function and its items.
+
+Any module with `forward(x, mask) -> (SetFunction, Items)` can be trained inside a
+DifferentiableGreedyNetwork. `FeatureEncoder` makes one of a module that computes features and a
+module that holds the weights of the set function.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from dgn.arrays import Float
+from dgn.errors import InvalidInput
+from dgn.objectives import FeatureCoverage, Items, SetFunction
+
+
+class FeedForward(nn.Module):
+    """The paper's layers: H = relu(W₂ · relu(W₁ · X + b₁) + b₂), for any number of layers.
+
+    ReLU makes the features non-negative, as a coverage function needs them.
+
+    Args:
+        widths: The number of inputs, then the width of every layer; (300, 300, 254) in the paper.
+        dropout: The share of hidden units that are left out of a training step.
+    """
+
+    def __init__(self, widths: tuple[int, ...], dropout: float = 0.0) -> None:
+        super().__init__()
+        if len(widths) < 2 or min(widths) < 1:
+            raise InvalidInput(
+                "widths",
+                found=str(widths),
+                allowed="the number of inputs and at least one layer, all at least 1",
+            )
+        if not 0 <= dropout < 1:
+            raise InvalidInput("dropout", found=f"{dropout}", allowed="at least 0 and below 1")
+        self.widths = widths
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
+
+    @property
+    def features(self) -> int:
+        """The width of the last layer."""
+        return self.widths[-1]
+
+    def forward(self, x: Float[Tensor, "batch items inputs"]) -> Float[Tensor, "batch items _"]:
+        *hidden, last = self.layers
+        for layer in hidden:
+            x = self.dropout(torch.relu(layer(x)))
+        return torch.relu(last(x))
+
+    @torch.no_grad()
+    def start_with_scale(self, scale: float) -> None:
+        """Multiply the weights of the first layer: X of unit vectors is small."""
+        self.layers[0].get_parameter("weight").mul_(scale)
+
+    @torch.no_grad()
+    def start_as_identity(self, scale: float = 1.0) -> None:
+        """Make the output exactly relu(scale · X), so that training starts at untrained greedy.
+
+        Hidden layers that are at least as wide as the inputs pass X on; their other units stay
+        random, unused at first and free to learn. A last layer that is narrower than the inputs
+        keeps the first of them.
+        """
+        inputs = self.widths[0]
+        if min(self.widths[1:-1], default=inputs) < inputs or self.features > inputs:
+            raise InvalidInput(
+                "widths",
+                message=f"widths {self.widths} cannot start as the identity: hidden layers need at "
+                f"least {inputs} units, and the last layer at most {inputs}.",
+            )
+        for depth, layer in enumerate(self.layers):
+            assert isinstance(layer, nn.Linear)  # noqa: S101
+            rows = min(inputs, layer.out_features)
+            layer.weight[:rows] = 0
+            layer.weight[:rows, :rows] = torch.eye(rows) * (scale if depth == 0 else 1.0)
+            layer.bias[:rows] = 0
+
+
+class LearnedWeights(nn.Module):
+    """Holds weights α ≥ 0 as softplus of a free parameter, and builds a set function from them.
+
+    Args:
+        size: The number of weights: the features of a coverage function, or the parts of a
+            mixture.
+        build: Makes the set function from the weights; for a mixture,
+            `lambda weights: Mixture((f, g), weights)`.
+        initial: The value of every weight at the start.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        build: Callable[[Tensor], SetFunction] = FeatureCoverage,
+        *,
+        initial: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if not initial > 0:
+            raise InvalidInput("initial", found=f"{initial}", allowed="greater than 0")
+        self.build = build
+        # The inverse of softplus, so that softplus gives `initial`.
+        self.raw = nn.Parameter(torch.full((size,), initial + math.log(-math.expm1(-initial))))
+
+    @property
+    def weights(self) -> Tensor:
+        """[size], at least 0."""
+        return nn.functional.softplus(self.raw)
+
+    def forward(self) -> SetFunction:
+        return self.build(self.weights)
+
+
+class FeatureEncoder(nn.Module):
+    """A trainable encoder: features from one module, the set function from another.
+
+    Args:
+        features: Any module from X, [batch, items, inputs], to non-negative features,
+            [batch, items, features].
+        objective: A module without inputs that builds the set function, for example
+            LearnedWeights.
+    """
+
+    def __init__(self, features: nn.Module, objective: nn.Module) -> None:
+        super().__init__()
+        self.features = features
+        self.objective = objective
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[SetFunction, Items]:
+        """The set function, and the items of each set.
+
+        Args:
+            x: [batch, items, inputs].
+            mask: [batch, items], False for padding.
+        """
+        # A NaN in the padding would come back through the gradient of the features.
+        clean = x if mask is None else torch.where(mask[..., None], x, 0.0)
+        # Mixed precision ends here: sums and logarithms of the search use the dtype of X.
+        return self.objective(), Items(self.features(clean).to(x.dtype), mask)
+
+    def start_as_identity(self, scale: float = 1.0) -> None:
+        """Start at the untrained greedy on relu(scale · X), if the features are a FeedForward."""
+        if not isinstance(self.features, FeedForward):
+            raise InvalidInput(
+                "features",
+                found=f"a {type(self.features).__name__}",
+                allowed="a FeedForward, to start as the identity",
+            )
+        self.features.start_as_identity(scale)

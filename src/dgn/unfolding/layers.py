@@ -1,0 +1,236 @@
+"""The greedy layer, and K of them in a row: forward greedy as a differentiable network.
+
+One layer computes the gain of every item given the soft set so far, chooses one item softly, and
+adds it:
+
+    p = softmax(gain / τ) over the items that are not yet in the set,    s ← s ∪ p
+
+An item that is in the set to the degree s competes with weight 1 − s: for s = 0 and s = 1 this is
+greedy itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from dgn.arrays import Float, namespace
+from dgn.errors import InvalidInput
+from dgn.numerics import lowest_log
+from dgn.objectives import Items, SetFunction, State, as_items
+from dgn.unfolding.relaxations import Choice, Relaxation, Softmax
+
+# From now on the namespace of tensors is a lookup, which torch.compile can trace.
+namespace(torch.empty(0))
+namespace(nn.Parameter(torch.empty(0)))
+
+PAPER_LAYERS = 7
+PAPER_TEMPERATURE = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class SoftState:
+    """The set so far.
+
+    Attributes:
+        state: The state of the set function.
+        log_outside: [batch, items], log(1 − membership) of each item.
+    """
+
+    state: State
+    log_outside: Float[Tensor, "batch items"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unfolded:
+    """What the layers chose.
+
+    Attributes:
+        log_probs: [batch, layers, items], log p of the choice of every layer.
+        log_others: [batch, layers, items], log(1 − p).
+        membership: [batch, items] in [0, 1], the soft set at the end. It sums to at most the
+            number of layers, because the choices of two layers may overlap.
+        value: [batch], f of the soft set.
+    """
+
+    log_probs: Tensor
+    log_others: Tensor
+    membership: Tensor
+    value: Tensor
+
+
+class GreedyLayer(nn.Module):
+    """One step of greedy for any set function; it has no weights of its own."""
+
+    def __init__(self, relaxation: Relaxation | None = None) -> None:
+        super().__init__()
+        self.relaxation = relaxation or Softmax()
+
+    def forward(
+        self, objective: SetFunction, items: Items, soft: SoftState, temperature: float
+    ) -> tuple[Choice, SoftState]:
+        lowest = lowest_log(soft.log_outside)
+        gains = soft_gains(objective, items, soft.state)
+        log_prior = torch.where(items.mask, soft.log_outside, lowest)
+        choice = self.relaxation.choose(gains, log_prior, temperature)
+        state = objective.add(items, soft.state, choice.member)
+        log_outside = (soft.log_outside + choice.log_left).clamp(min=lowest)
+        return choice, SoftState(state, log_outside)
+
+
+class UnfoldedGreedy(nn.Module):
+    """K greedy layers: a trainable, diverse "choose k" for any set function.
+
+    Args:
+        layers: K, the number of items that are chosen.
+        temperature: τ; a schedule may change it between epochs.
+        relaxation: How a layer chooses; by default the softmax of the paper.
+
+    Example:
+        >>> import torch
+        >>> from dgn.objectives import FeatureCoverage, Items
+        >>> choose = UnfoldedGreedy(layers=2, temperature=0.01)
+        >>> items = Items(torch.tensor([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]]))
+        >>> choose(FeatureCoverage(), items).membership.round(decimals=3)
+        tensor([[1., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        layers: int = PAPER_LAYERS,
+        temperature: float = PAPER_TEMPERATURE,
+        relaxation: Relaxation | None = None,
+    ) -> None:
+        super().__init__()
+        if layers < 1:
+            raise InvalidInput("layers", found=str(layers), allowed="at least 1")
+        self.layers = layers
+        self.temperature = temperature
+        self.layer = GreedyLayer(relaxation)
+
+    def forward(
+        self,
+        objective: SetFunction,
+        items: Items | Tensor,
+        context: State | None = None,
+        prior: Tensor | None = None,
+    ) -> Unfolded:
+        """Unfold the search.
+
+        Args:
+            objective: The set function.
+            items: The ground sets, as Items or as features, [batch, items, features] or
+                [items, features]; the features must not be negative.
+            context: What is already covered.
+            prior: [batch, items], what the probability of each item is multiplied with in every
+                layer; by default 1. In a loss, an item with less than 1 counts less against the
+                gold.
+
+        Raises:
+            InvalidInput: A feature is negative. On a GPU this is an asynchronous assertion, so
+                that a training step does not wait for the device.
+        """
+        items = as_items(items)
+        _check_not_negative(items.features)
+        # Sums and logarithms keep the precision of the features, also under mixed precision.
+        with torch.autocast(items.features.device.type, enabled=False):
+            return self._unfold(objective, items, context, prior)
+
+    def _unfold(
+        self, objective: SetFunction, items: Items, context: State | None, prior: Tensor | None
+    ) -> Unfolded:
+        temperature = self.temperature
+        if not 0 < temperature < math.inf:
+            raise InvalidInput("temperature", found=f"{temperature}", allowed="greater than 0")
+        state = objective.empty(items, context)
+        given = objective.value(state)
+        log_prior = torch.zeros_like(state.outside)
+        if prior is not None:
+            log_prior = prior.to(log_prior.dtype).log().clamp(min=lowest_log(log_prior))
+        soft = SoftState(state, log_prior)
+        choices: list[Choice] = []
+        for _ in range(self.layers):
+            choice, soft = self.layer(objective, items, soft, temperature)
+            choices.append(choice)
+        return Unfolded(
+            log_probs=torch.stack([choice.log_probs for choice in choices], dim=1),
+            log_others=torch.stack([choice.log_others for choice in choices], dim=1),
+            membership=torch.where(items.mask, 1 - soft.state.outside, 0.0),
+            value=objective.value(soft.state) - given,
+        )
+
+
+def soft_gains(objective: SetFunction, items: Items, state: State) -> Tensor:
+    """f(v | A) of every item, [batch, items], differentiable.
+
+    For the objective of the paper, Σ_u α_u log1p(o_a h_au / (1 + m_u)), where o is how much of an
+    item is outside the set, the gradient is written by hand: autograd would keep a new array of
+    [batch, items, features] for every multiplication.
+    """
+    terms = objective.log_terms(items, state)
+    if terms is None:
+        return objective.gains(items, state)
+    room, weights = terms
+    arguments = (items.features, room, state.outside, weights)
+    return cast("tuple[Tensor, Tensor]", _LogGains.apply(*arguments))[0]
+
+
+class _LogGains(torch.autograd.Function):
+    """Σ_u weights_u · log1p(outside_a · features_au · room_u), and the logarithms themselves.
+
+    The logarithms are an output because the backward pass needs them: a saved output is part of
+    the graph, so that second derivatives are right.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        features: Tensor, room: Tensor, outside: Tensor, weights: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        logs = torch.log1p(features * room[:, None, :] * outside[..., None])
+        return logs @ weights, logs
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        ctx.save_for_backward(*inputs, output[1])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        by_gains, by_logs = gradients
+        features, room, outside, weights, logs = ctx.saved_tensors
+        steps = 1 + features * room[:, None, :] * outside[..., None]
+        slope, for_weights = torch.zeros_like(logs), None
+        if by_gains is not None:
+            slope = weights / steps * by_gains[..., None]
+            for_weights = by_gains.reshape(-1) @ logs.reshape(-1, logs.shape[-1])
+        if by_logs is not None:
+            slope = slope + by_logs / steps
+        by_features = slope * features
+        for_room = (outside[:, None, :] @ by_features)[:, 0, :]
+        for_outside = (by_features @ room[:, :, None])[..., 0]
+        for_features = slope * outside[..., None] * room[:, None, :]
+        return for_features, for_room, for_outside, for_weights
+
+
+def _check_not_negative(features: Tensor) -> None:
+    if torch.compiler.is_compiling():
+        return
+    if features.is_cuda:
+        torch._assert_async((features >= 0).all() | features.isnan().any())  # pyright: ignore
+        return
+    try:
+        negative = bool((features < 0).any())
+    except RuntimeError:  # inside torch.func.vmap, values cannot be read
+        return
+    if negative:
+        raise InvalidInput(
+            "features",
+            found=f"{float(features.min()):g}",
+            allowed="at least 0 everywhere; apply ReLU or softplus to them",
+        )
