@@ -17,7 +17,7 @@ ALL = (
     "vec_file",
     "fever_text",
     "selecting",
-    "evidence",
+    "busy_machine",
     "training",
 )
 
@@ -25,7 +25,7 @@ ALL = (
 def main(names: list[str]) -> None:
     unknown = set(names) - set(ALL)
     if unknown:
-        sys.exit(f"found {', '.join(sorted(unknown))}; allowed: {', '.join(ALL)}")
+        sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}; choose from {', '.join(ALL)}")
     print(f"Measured on {machine()}.")
     for name in names or ALL:
         importlib.import_module(f"benchmarks.{name}").run()

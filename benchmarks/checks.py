@@ -1,4 +1,4 @@
-"""What checking the input costs, as a share of the whole batched call."""
+"""The cost of checking the input, as a share of a batched call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.measure import print_table, seconds
 from dgn.maximizers import greedy
-from dgn.maximizers.checks import checked_items
+from dgn.maximizers._checks import checked_items
 from dgn.objectives import FeatureCoverage, Items
 
 SHAPES = ((256, 30, 254), (256, 11, 254), (1024, 30, 16))
@@ -32,6 +32,6 @@ def run() -> None:
             )
     print_table(
         "Checks of the input, greedy with k = 7, float32",
-        ("library", "batch × items × features", "µs a query", "share of the checks"),
+        ("library", "batch × items × features", "µs per query", "share of the checks"),
         rows,
     )

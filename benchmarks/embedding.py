@@ -13,10 +13,11 @@ import torch
 
 from benchmarks.measure import cost_of, print_table
 from benchmarks.wiki import make_words
-from dgn.data.batches import ClaimBatches, Position
-from dgn.data.feature_table import FeatureTable
-from dgn.data.records import Candidate, Claim, Example
-from dgn.features import EmbeddingPool, FeatureOptions, build_features
+from dgn.data import Claim, Example, Position, Problems, example_of
+from dgn.encoders import FeatureOptions
+from dgn.encoders.features import _build as build_features
+from dgn.encoders.pooled.table import PooledBatches, PooledTable, _EmbeddingPool
+from dgn.query import Passage
 from dgn.text import open_vectors
 
 CLAIMS, PAGES, WORKERS = 110_000, 15_000, 2
@@ -66,12 +67,12 @@ def run() -> None:
 
 
 def _embedding_rates(vectors: str) -> tuple[str, ...]:
-    """Workers that just started have met no word yet; the second time they have."""
+    """Workers that have just started know no word yet; the second time they do."""
     words = np.array(make_words())
     random = np.random.default_rng(0)
     texts = [" ".join(row) for row in words[_zipf_like(random, (SENTENCES, 25))]]
     options = FeatureOptions(vectors)
-    pool = EmbeddingPool(options, open_vectors(vectors), WORKERS)
+    pool = _EmbeddingPool(options, open_vectors(vectors), WORKERS)
     rates: list[str] = []
     for _ in range(2):
         started = time.perf_counter()
@@ -89,21 +90,21 @@ def _zipf_like(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarra
 
 
 def _measure_batches(folder: Path) -> None:
-    table = FeatureTable.load(folder)
+    table = PooledTable.load(folder)
     size = sum(array.nbytes for array in vars(table).values()) / 1e6
     rows: list[tuple[object, ...]] = []
     for library, place in (("NumPy", np.asarray), ("torch, CPU", torch.from_numpy)):
-        batches = ClaimBatches(table, 256, 0, place)
+        batches = PooledBatches(table, 256, 0, place)
         started = time.perf_counter()
-        for _ in batches.from_position(Position()):
-            pass
+        for _, numbers in batches.rows_from(Position()):
+            batches.batch(numbers)
         took = time.perf_counter() - started
         rows.append(
             (library, f"{len(batches) / took:.0f}", f"{len(table) / took:,.0f}", f"{took:.1f}")
         )
     print_table(
         f"Batches of 256 claims; the features are {size:.0f} MB, resident",
-        ("library", "batches/s", "claims/s", "s an epoch"),
+        ("library", "batches/s", "claims/s", "s per epoch"),
         rows,
     )
 
@@ -118,19 +119,22 @@ def _write_vec(path: Path, words: list[str]) -> None:
 
 
 def _build(folder: Path, vectors: str) -> None:
-    build_features(lambda _: _examples(), folder, FeatureOptions(vectors), {}, workers=WORKERS)
+    options = FeatureOptions(vectors)
+    quiet = Problems()
+    build_features(lambda _: _examples(), folder, options, {}, quiet, WORKERS, lambda *_: None)
 
 
 def _examples() -> Iterator[Example]:
     random = np.random.default_rng(0)
     words = np.array(make_words())
-    pages: dict[int, tuple[Candidate, ...]] = {}
+    pages: dict[int, list[Passage]] = {}
     for number in range(CLAIMS):
         page = number % PAGES
         if page not in pages:
             rows = words[_zipf_like(random, (11, 25))]
-            pages[page] = tuple(
-                Candidate(f"P{page}", n, " ".join(row)) for n, row in enumerate(rows)
-            )
+            pages[page] = [
+                Passage(" ".join(row), f"P{page}", 0, n, id=f"P{page}")
+                for n, row in enumerate(rows)
+            ]
         text = " ".join(words[_zipf_like(random, (9,))])
-        yield Example(Claim(str(number), text), pages[page], (True,) + (False,) * 10)
+        yield example_of(Claim(str(number), text), pages[page])

@@ -1,4 +1,4 @@
-"""The exact search on 30 items with k = 7, and how far greedy really is from the best."""
+"""The exact search on 30 items with k = 7, and how far greedy is from the optimum."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run() -> None:
     )
     print(
         "\nSparse: one feature in five is not 0, as after a ReLU. Dense: uniform in [0, 1], "
-        "the hardest there is: all items are much alike."
+        "the hardest case, because all items are similar."
     )
 
 
@@ -61,7 +61,7 @@ def _measure(objective: SetFunction, features: int, kind: str) -> tuple[str, ...
         except SearchTooLarge:
             return ("too large",) * 5
         times.append(time.perf_counter() - started)
-        by_greedy = greedy(objective, values, K)[0]
+        by_greedy = greedy(objective, values, K)
         shares.append(by_greedy.values[-1] / best.values[-1])
         certificates.append(by_greedy.certificate.ratio)
     return (

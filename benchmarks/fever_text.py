@@ -1,4 +1,4 @@
-"""FEVER's own sentences, where ../shared/data is there: embedding them, and what pooling loses.
+"""FEVER's own sentences, if ../shared/data exists: embedding them, and the cost of punctuation.
 
 Recall of cosine Top-k on fever-eraser/dev, pooled 300-d vectors, with and without punctuation.
 """
@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import print_table
-from dgn.data.sources import read_examples
-from dgn.evaluation import scores_at
-from dgn.features import EmbeddingPool, FeatureOptions
+from dgn.data import read_examples
+from dgn.encoders import FeatureOptions
+from dgn.encoders.pooled.table import _EmbeddingPool
 from dgn.maximizers import top_k
-from dgn.text import clean_brackets, open_vectors, split_words
-from dgn.text.matching import unit_rows
+from dgn.metrics import scores_at
+from dgn.text import clean_brackets, open_vectors, split_words, unit_rows
 from dgn.text.vec_file import VecFile
 from dgn.text.vectors import mean_rows
 
@@ -30,7 +30,7 @@ _WITH_PUNCTUATION = re.compile(r"\w+(?:['’.\-]\w+)*|[^\w\s]")
 
 def run() -> None:
     if not DATA.is_dir():
-        print("\nfever_text: skipped, ../shared/data is not beside this clone")
+        print("\nfever_text: skipped, ../shared/data does not exist")
         return
     _print_rates()
     rows = [
@@ -50,7 +50,7 @@ def _print_rates() -> None:
     texts = [line for line in lines if line.strip()] * 4
     rows: list[tuple[object, ...]] = []
     for vectors in (str(VECTORS), "wordllama"):
-        pool = EmbeddingPool(FeatureOptions(vectors), open_vectors(vectors), 2)
+        pool = _EmbeddingPool(FeatureOptions(vectors), open_vectors(vectors), 2)
         rates: list[str] = []
         for _ in range(3):
             started = time.perf_counter()
@@ -72,14 +72,14 @@ def _recalls(split: object) -> list[str]:
     row_of = lru_cache(maxsize=None)(vectors.row_of)
     dev = DATA / "fever-eraser"
     examples = list(read_examples(dev / "dev.jsonl", dev / "docs"))
-    longest = max(len(example.candidates) for example in examples)
+    longest = max(len(example.gold) for example in examples)
     scores = np.zeros((len(examples), longest), dtype=np.float32)
     mask, gold = np.zeros(scores.shape, dtype=bool), np.zeros(scores.shape, dtype=bool)
     for row, example in enumerate(examples):
-        texts = [example.claim.text, *(candidate.text for candidate in example.candidates)]
+        texts = [example.query.text, *example.query.texts]
         rows = [[r for word in split(text) if (r := row_of(word)) >= 0] for text in texts]
         pooled = unit_rows(mean_rows(vectors.table, rows))
-        count = len(example.candidates)
+        count = len(example.gold)
         scores[row, :count] = pooled[1:] @ pooled[0]
         mask[row, :count], gold[row, :count] = True, example.gold
     picks = top_k(scores, max(KS), mask).indices

@@ -37,13 +37,13 @@ def run() -> None:
     size = f"{features.nbytes / 1e9:.2f} GB"
     print_table(
         f"{ITEMS:,} items, {FEATURES} features ({size}, float32), k = {K}",
-        ("search", "s", "GB beside the features", "f reached", "certificate"),
+        ("search", "s", "GB besides the features", "f reached", "certificate"),
         rows,
     )
 
 
 def _sparse_features() -> np.ndarray:
-    """One in ten is not 0; made in pieces, so that the making needs no second copy."""
+    """One feature in ten is not 0; made in chunks, without a second copy."""
     random = np.random.default_rng(0)
     features = np.empty((ITEMS, FEATURES), dtype=np.float32)
     for start in range(0, ITEMS, 50_000):

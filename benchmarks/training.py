@@ -1,4 +1,4 @@
-"""Training speed at FEVER's size, against the unfolding as the paper draws it, in the same run.
+"""Training speed at FEVER's size, against the unfolding as in the paper's figure, in one run.
 
 110,000 claims of 11 sentences on average (and of 44: several pages), 300 → 300 → 254 features,
 K = 7, batches of 256. The naive unfolding lists the possible next states of every layer, s ∪ {v}
@@ -17,12 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import print_table
-from dgn.data.batches import Batch, ClaimBatches, Position
-from dgn.data.feature_table import FeatureTable
-from dgn.training import FitConfig, NetworkConfig, Trainer, build_network, placed_on
+from dgn.data import Batch, Position
+from dgn.encoders.pooled import PooledBatches, PooledTable
+from dgn.training import FitConfig, RunConfig, Trainer, build_network, placed_on
 
 CLAIMS, PAGES, DIMENSION, BATCH = 110_000, 6_000, 300, 256
-NETWORK = NetworkConfig(assignment="matched")
+CONFIG = RunConfig().with_settings({"assignment": "matched"})
 SECONDS = 10.0
 
 
@@ -33,14 +33,14 @@ def run() -> None:
             _measure(_fever_sized_table(sentences), sentences, device)
 
 
-def _measure(table: FeatureTable, sentences: int, device: str) -> None:
-    batches = ClaimBatches(table, BATCH, 0, placed_on(device))
+def _measure(table: PooledTable, sentences: int, device: str) -> None:
+    batches = PooledBatches(table, BATCH, 0, placed_on(device))
     trainer = Trainer(
-        build_network(NETWORK, DIMENSION, 0).to(device), batches, batches, FitConfig(epochs=1)
+        build_network(CONFIG, DIMENSION).to(device), batches, batches, FitConfig(epochs=1)
     )
     rates = {"dgn, whole steps with batches and Adam": _rate(batches, trainer._step)}
     fused = Trainer(
-        build_network(NETWORK, DIMENSION, 0).to(device),
+        build_network(CONFIG, DIMENSION).to(device),
         batches,
         batches,
         FitConfig(epochs=1, precision="bfloat16"),
@@ -62,8 +62,8 @@ def _measure(table: FeatureTable, sentences: int, device: str) -> None:
     ours = next(iter(rates.values()))
     print_table(
         f"Training on {device}: {_name(device)}; {CLAIMS:,} claims of {sentences} sentences, "
-        f"K = {NETWORK.layers}, batches of {BATCH}, measured for {SECONDS:.0f} s each",
-        ("", "claims/s", "s an epoch", "ours is faster by"),
+        f"K = {CONFIG.network.layers}, batches of {BATCH}, measured for {SECONDS:.0f} s each",
+        ("", "claims/s", "s per epoch", "dgn is faster by"),
         [
             (name, f"{rate:,.0f}", f"{CLAIMS / rate:.0f}", f"{ours / rate:.1f}×")
             for name, rate in rates.items()
@@ -72,9 +72,9 @@ def _measure(table: FeatureTable, sentences: int, device: str) -> None:
 
 
 def _rate(
-    batches: ClaimBatches, step: Callable[[np.ndarray], None], counted: int | None = None
+    batches: PooledBatches, step: Callable[[np.ndarray], None], counted: int | None = None
 ) -> float:
-    """Claims a second, after three steps to warm up; the device is waited for in the end."""
+    """Claims per second, after three warm-up steps; the device is synchronized at the end."""
     order = [rows for _, rows in batches.rows_from(Position())]
     for rows in order[:3]:
         step(rows)
@@ -97,7 +97,7 @@ def _wait() -> None:
 
 
 class _NaiveNetwork(nn.Module):
-    """The paper's figure, line by line."""
+    """The figure of the paper, line by line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,8 +138,8 @@ def _learn(network: _NaiveNetwork, optimizer: torch.optim.Optimizer, batch: Batc
     optimizer.step()
 
 
-def _fever_sized_table(sentences: int) -> FeatureTable:
-    """FEVER's sizes, random vectors: speed does not depend on what they say."""
+def _fever_sized_table(sentences: int) -> PooledTable:
+    """FEVER's sizes with random vectors: the speed does not depend on their values."""
     random = np.random.default_rng(0)
     on_page = np.clip(random.geometric(1 / sentences, PAGES), 1, 6 * sentences)
     first = np.concatenate([[0], np.cumsum(on_page)])
@@ -149,9 +149,9 @@ def _fever_sized_table(sentences: int) -> FeatureTable:
     place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
     gold = random.random(offsets[-1]) < 0.1
     gold[offsets[:-1]] |= random.random(CLAIMS) < 0.5
-    return FeatureTable(
-        claims=random.standard_normal((CLAIMS, DIMENSION), np.float32).astype(np.float16),
-        sentences=random.standard_normal((first[-1], DIMENSION), np.float32).astype(np.float16),
+    return PooledTable(
+        queries=random.standard_normal((CLAIMS, DIMENSION), np.float32).astype(np.float16),
+        passages=random.standard_normal((first[-1], DIMENSION), np.float32).astype(np.float16),
         offsets=offsets,
         candidates=(np.repeat(first[page], lengths) + place).astype(np.int32),
         gold=gold,

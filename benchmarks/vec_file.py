@@ -43,7 +43,7 @@ def _write_vec(path: Path) -> None:
 
 
 def _import_only() -> None:
-    """What the process holds before it opens anything."""
+    """The memory of the process before it opens anything."""
 
 
 def _open(path: Path) -> None:

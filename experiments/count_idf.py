@@ -1,0 +1,70 @@
+r"""Counts the IDF of every token, and writes the file that ships with dgn.
+
+python -m experiments.count_idf ../shared/data/fever-eraser/docs train.jsonl train_partial.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.data import Dataset
+from dgn.files import write_atomically
+from dgn.text import TokenVectors, open_vectors
+
+_PASSAGES_PER_BATCH = 4096
+
+
+def count_token_idf(
+    vectors: TokenVectors, passages: Iterable[Sequence[str]]
+) -> NDArray[np.float32]:
+    """[tokens], log((1 + passages) / (1 + passages with the token)) + 1.
+
+    Args:
+        vectors: The vectors and their tokenizer.
+        passages: The passages, in batches.
+    """
+    counts = np.zeros(len(vectors.table), np.int64)
+    total = 0
+    for batch in passages:
+        for rows in vectors.token_rows(batch):
+            counts[np.unique(np.asarray(rows, np.int64))] += 1
+        total += len(batch)
+    return (np.log((1 + total) / (1 + counts)) + 1).astype(np.float32)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count in every different passage of the claims' pages, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.count_idf", description=__doc__)
+    parser.add_argument("queries", nargs="+", type=Path, metavar="QUERIES")
+    parser.add_argument("--pages", type=Path, help="page store, or folder of pages")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".npy file")
+    options = parser.parse_args(arguments)
+    texts = dict.fromkeys(
+        text
+        for path in options.queries
+        for example in Dataset(path, options.pages).examples()
+        for text in example.query.texts
+    )
+    if not texts:
+        print("count_idf: the data set has no passage", file=sys.stderr)
+        return 1
+    passages, size = list(texts), _PASSAGES_PER_BATCH
+    batches = (passages[start : start + size] for start in range(0, len(passages), size))
+    vectors = open_vectors("wordllama")
+    assert isinstance(vectors, TokenVectors)  # noqa: S101
+    content = io.BytesIO()
+    np.save(content, count_token_idf(vectors, batches).astype(np.float16))
+    write_atomically(options.out, content.getvalue())
+    print(f"{options.out}: {len(passages):,} passages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

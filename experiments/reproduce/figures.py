@@ -1,0 +1,231 @@
+"""The figures of the report, each as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+from dgn.files import save_figure
+from experiments.reproduce.paper import CLAIMS
+from experiments.reproduce.reproduce import Reproduction, Studies
+from experiments.reproduce.results import EpochCurve, Spread, StudyPoint, TableRow
+
+# The type of its settings is too large for a type checker.
+_matplotlib: Any = matplotlib
+
+COLOURS = {
+    "Top-k": "#8c8c8c",
+    "Greedy": "#4c72b0",
+    "Encoder": "#dd8452",
+    "DeepEncoder": "#c44e52",
+    "DGN": "#2ca02c",
+}
+_KS = (1, 3, 5, 7)
+
+
+def draw_figures(found: Reproduction, folder: Path) -> list[str]:
+    """Draw every figure for which there are numbers, and return their names without suffix."""
+    figures: dict[str, Callable[[], Figure]] = {
+        "recall": lambda: _recall(found.rows),
+        "diversity": lambda: _diversity(found.rows),
+    }
+    studies = found.studies
+    if studies is not None:
+        figures |= {
+            "epochs": lambda: _epochs(studies.curves),
+            "temperature": lambda: _temperature(studies.temperature),
+            "imbalance": lambda: _imbalance(studies),
+            "claims": lambda: _claims(studies.claims, found),
+            "soft": lambda: _soft(studies),
+            "proofs": lambda: _proofs(studies),
+        }
+    for name, draw in figures.items():
+        figure = draw()
+        for axes in figure.axes:
+            axes.spines[["top", "right"]].set_visible(False)
+        save_figure(figure, folder / f"{name}.png", dpi=140)
+        # Without a date and random names, the same numbers give the same file.
+        with _matplotlib.rc_context({"svg.hashsalt": "dgn"}):
+            save_figure(figure, folder / f"{name}.svg", metadata={"Date": None})
+    return list(figures)
+
+
+def kind_of(name: str) -> str:
+    """The name of a baseline in the paper; ours also contains the scale of untrained greedy."""
+    return name.partition(" ×")[0]
+
+
+def _new(columns: int = 1, width: float = 5.4, height: float = 3.6) -> tuple[Figure, list[Any]]:
+    figure = Figure(figsize=(width * columns, height), layout="constrained")
+    panels: Any = figure.subplots(1, columns, squeeze=False)
+    return figure, list(panels[0])
+
+
+def _recall(rows: Sequence[TableRow]) -> Figure:
+    figure, (axes,) = _new(width=6.4)
+    for row in rows:
+        colour = COLOURS.get(kind_of(row.name))
+        if colour is not None:
+            means = [row.recall[k].mean for k in _KS]
+            errors = [row.recall[k].sd for k in _KS]
+            axes.errorbar(_KS, means, errors, marker="o", color=colour, label=row.name, capsize=3)
+    axes.set(xlabel="k", ylabel="recall (macro)", xticks=_KS, title="Gold sentences found")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _diversity(rows: Sequence[TableRow]) -> Figure:
+    figure, (axes,) = _new(width=6.4, height=4.4)
+    # Labels alternate between both sides of their points, so that neighbours stay legible.
+    by_height = sorted(rows, key=lambda row: row.recall[5].mean)
+    for place, row in enumerate(by_height):
+        x, y = row.similarity.mean, row.recall[5].mean
+        axes.scatter([x], [y], color=COLOURS.get(kind_of(row.name), "#b0b0b0"), zorder=3)
+        left = place % 2 == 0
+        axes.annotate(
+            row.name,
+            (x, y),
+            xytext=(-6 if left else 6, 0),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=8,
+        )
+    axes.margins(x=0.25)
+    axes.set(xlabel="mean cosine between two of the first 5 passages", ylabel="recall at 5")
+    axes.set_title("Diversity against recall")
+    return figure
+
+
+def _epochs(curves: Sequence[EpochCurve]) -> Figure:
+    figure, (axes,) = _new(width=6.4)
+    names = {"DGN": "the best learning rate", "a tenth": "a tenth of it"}
+    for curve, colour in zip(curves, ("#2ca02c", "#9467bd"), strict=True):
+        # A seed whose loss was not finite ended early: only epochs that all seeds have are drawn.
+        shortest = min(len(seed) for seed in curve.by_seed)
+        values = np.array([seed[:shortest] for seed in curve.by_seed])
+        epochs = list(range(values.shape[1]))
+        axes.plot(epochs, values.mean(axis=0), color=colour, label=names[curve.variant])
+        axes.fill_between(
+            epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0
+        )
+    after = [value for curve in curves for seed in curve.by_seed for value in seed[1:]]
+    axes.set(xlabel="epoch", ylabel="validation recall at 7")
+    if after:
+        axes.set_ylim(min(after) - 0.01, None)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_title("The paper's figure: recall at 7, epoch by epoch")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _temperature(points: Sequence[StudyPoint]) -> Figure:
+    figure, panels = _new(2)
+    for panel, (title, of) in zip(panels, _MEAN_AND_FIRST, strict=True):
+        for kind, colour in (("fixed", "#2ca02c"), ("annealed", "#9467bd")):
+            chosen = [point for point in points if point.variant.startswith(kind)]
+            taus = [float(point.variant.partition(" ")[2]) for point in chosen]
+            _line(panel, taus, [of(point) for point in chosen], colour, kind)
+        panel.set_xscale("log")
+        panel.set(xlabel="temperature τ", title=title)
+        panel.legend(frameon=False)
+        _at_least_this_high(panel, 0.05)
+    panels[0].set_ylabel("validation recall")
+    return figure
+
+
+def _imbalance(studies: Studies) -> Figure:
+    figure, panels = _new(3, width=4.4)
+    encoders = [point for point in studies.imbalance if point.variant.startswith("Encoder")]
+    weights = [float(point.variant.partition(" ")[2]) for point in encoders]
+    dgn = next(point for point in studies.ablation if point.variant == "DGN")
+    level = {"mean": dgn.mean.mean, "first": dgn.recalls[0].mean}
+    for panel, (title, of), key in zip(panels, _MEAN_AND_FIRST, level, strict=False):
+        _line(panel, weights, [of(point) for point in encoders], COLOURS["Encoder"], "Encoder")
+        panel.axhline(level[key], color=COLOURS["DGN"], label="DGN, which has no such weight")
+        panel.set(xlabel="positive weight", title=title, ylabel="validation recall")
+        panel.legend(frameon=False, fontsize=8)
+        _at_least_this_high(panel, 0.1)
+    shares = list(studies.accepted.values())
+    _line(panels[2], list(studies.accepted), shares, COLOURS["Encoder"], "Encoder")
+    panels[2].set(xlabel="positive weight", ylabel="share", ylim=(0, 1))
+    panels[2].set_title("Sentences called evidence (p > ½)")
+    for panel in panels:
+        panel.set_xscale("log")
+    return figure
+
+
+def _claims(points: Sequence[StudyPoint], found: Reproduction) -> Figure:
+    figure, (axes,) = _new(width=6.4, height=4.0)
+    counts = [_claims_of(point, found) for point in points]
+    for place, k in enumerate(_KS):
+        spreads = [point.recalls[place] for point in points]
+        _line(axes, counts, spreads, f"C{place}", f"k = {k}")
+    axes.axvline(CLAIMS["training"], color="grey", linestyle=":")
+    axes.annotate("the paper", (CLAIMS["training"], axes.get_ylim()[0]), ha="right", va="bottom")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set(xlabel="training claims", ylabel="validation recall")
+    axes.set_title("Recall by the number of training claims")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _soft(studies: Studies) -> Figure:
+    figure, (axes,) = _new(width=6.4)
+    taus = [gap.temperature for gap in studies.soft]
+    axes.plot(taus, [gap.hard_recall for gap in studies.soft], color="#2ca02c", label="argmax")
+    soft = [gap.soft_recall for gap in studies.soft]
+    axes.plot(taus, soft, marker="o", color="#9467bd", label="soft set")
+    agreement = [gap.agreement for gap in studies.soft]
+    axes.plot(taus, agreement, marker=".", color="grey", label="layers that agree")
+    axes.set_xscale("log")
+    axes.set(xlabel="temperature τ of the soft search", ylabel="recall at 5, or share", ylim=(0, 1))
+    axes.set_title("Soft against argmax, one trained DGN")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _proofs(studies: Studies) -> Figure:
+    figure, (axes,) = _new(width=6.4)
+    bins = np.linspace(0.5, 1.0, 51)
+    axes.hist(studies.proofs.certified, bins=bins, color="#4c72b0", label="certified")
+    axes.hist(studies.proofs.reached, bins=bins, color="#2ca02c", alpha=0.7, label="true")
+    axes.axvline(1 - 1 / np.e, color="grey", linestyle=":")
+    axes.annotate("1 − 1/e", (1 - 1 / np.e, axes.get_ylim()[1]), va="top")
+    axes.set(xlabel="share of the best possible f, k = 5", ylabel="claims")
+    axes.set_title("Greedy's true share of the best, and what its certificate proves")
+    axes.legend(frameon=False)
+    return figure
+
+
+_MEAN_AND_FIRST: tuple[tuple[str, Callable[[StudyPoint], Spread]], ...] = (
+    ("mean over k = 1, 3, 5, 7", lambda point: point.mean),
+    ("k = 1", lambda point: point.recalls[0]),
+)
+
+
+def _line(
+    axes: Any, x: Sequence[float], spreads: Sequence[Spread], colour: str, label: str
+) -> None:
+    means, errors = [spread.mean for spread in spreads], [spread.sd for spread in spreads]
+    axes.errorbar(x, means, errors, marker="o", markersize=4, color=colour, label=label, capsize=2)
+
+
+def _at_least_this_high(axes: Any, height: float) -> None:
+    """Keep a minimum range, so that a flat line looks flat."""
+    low, high = axes.get_ylim()
+    middle = (low + high) / 2
+    if high - low < height:
+        axes.set_ylim(middle - height / 2, middle + height / 2)
+
+
+def _claims_of(point: StudyPoint, found: Reproduction) -> float:
+    return float(found.training_claims if point.variant == "DGN" else point.variant)
