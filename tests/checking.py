@@ -1,4 +1,4 @@
-"""beartype as the tests use it: an int will do where a float is asked for, as PEP 484 says."""
+"""beartype as the tests use it: an int is accepted for a float, as PEP 484 says."""
 
 from beartype import BeartypeConf, beartype
 

@@ -1,6 +1,7 @@
-"""A claim of two facts, and a page that says each of them once."""
+"""A claim of two facts, and a page that states each of them once."""
 
 CLAIM = "Oriel Tamsett studied chemistry and made windows for the cathedral."
+TITLE = "Oriel Tamsett"
 PAGE = [
     "Oriel Tamsett was a glassmaker from Lowmere.",
     "She read the chemistry of metals at Aldrick College.",

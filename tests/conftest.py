@@ -9,20 +9,20 @@ from hypothesis import settings
 from jaxtyping import install_import_hook
 
 os.environ["DGN_CHECK_SHAPES"] = "1"
-# One thread a worker: two workers with two threads each fight over two cores, and both lose.
+# One thread per worker: two workers with two threads each would compete for two cores.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-# What the tests cache is theirs, and gone with them.
+# The tests have a cache of their own, which is removed at the end.
 os.environ["DGN_CACHE"] = tempfile.mkdtemp(prefix="dgn-tests-")
 atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
 
-# The rooms that hold arrays; files and records have no shapes to check.
-ROOMS = (
+# The modules that compute with arrays; files and records have no shapes to check.
+CHECKED = (
     *("numerics", "objectives", "maximizers", "unfolding", "explanation", "data.batches", "text"),
-    "encoders",
+    *("encoders", "metrics", "selector.problem", "training.trainer", "training.optimizer"),
 )
-install_import_hook([f"dgn.{room}" for room in ROOMS], "checking.check")
+install_import_hook([f"dgn.{module}" for module in CHECKED], "checking.check")
 
-# The same examples every time: a test that fails now and then teaches nobody anything.
+# The same examples every time, so that a failure can be repeated.
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")

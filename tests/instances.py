@@ -1,6 +1,6 @@
-"""Random instances of every set function, and their definitions once more, in plain Python.
+"""Random instances of every set function, and their definitions in plain Python.
 
-The definitions here share nothing with the library: they are what the library is checked against.
+The definitions share nothing with the library: the library is checked against them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dgn.objectives import (
     FacilityLocation,
     FeatureCoverage,
+    Items,
     Mixture,
     OneMinusExp,
     Power,
@@ -23,6 +24,7 @@ from dgn.objectives import (
     Saturated,
     SetFunction,
     Sqrt,
+    State,
 )
 
 FEATURES = 5
@@ -108,9 +110,17 @@ class Instance:
         sets = itertools.combinations(range(self.size), min(k, self.size))
         return max(self.value(chosen) for chosen in sets)
 
+    def best_within(self, costs: np.ndarray, budget: float, k: int | None = None) -> float:
+        """The best f over all sets of at most k items whose costs fit the budget."""
+        most = self.size if k is None else min(k, self.size)
+        sets = itertools.chain.from_iterable(
+            itertools.combinations(range(self.size), count) for count in range(most + 1)
+        )
+        return max(self.value(s) for s in sets if costs[list(s)].sum() <= budget)
+
 
 def random_instance(kind: str, seed: int, size: int, features: int = FEATURES) -> Instance:
-    """Features in [0, 1], some of them 0 and some 1, now and then a repeated item."""
+    """Features in [0, 1], some of them 0 and some 1, sometimes a repeated item."""
     random = np.random.default_rng(seed)
     values = random.random((size, features))
     values[random.random(values.shape) < 0.2] = 0.0
@@ -139,3 +149,56 @@ def members(chosen: tuple[int, ...], size: int) -> np.ndarray:
     member = np.zeros((1, size))
     member[0, list(chosen)] = 1.0
     return member
+
+
+class OwnCoverage(SetFunction):
+    """A set function as a user writes it, with the four abstract methods alone: Σ_u √(Σ_a h_au)."""
+
+    def empty(self, items: Items, context: State | None = None) -> State:
+        shape = (items.batch, items.features.shape[2])
+        level = np.zeros(shape) if context is None else np.broadcast_to(context.level, shape)
+        return State(level, np.ones((items.batch, items.size)))
+
+    def gains(self, items: Items, state: State) -> np.ndarray:
+        level = state.level[:, None, :]
+        with_item = np.sqrt(level + state.outside[..., None] * items.features)
+        return (with_item - np.sqrt(level)).sum(axis=-1)
+
+    def add(self, items: Items, state: State, member: np.ndarray) -> State:
+        joining = state.outside * member
+        level = state.level + np.einsum("bi,biu->bu", joining, items.features)
+        return State(level, state.outside * (1 - member))
+
+    def value(self, state: State) -> np.ndarray:
+        return np.sqrt(state.level).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixCoverage(SetFunction):
+    """A user's function with a matrix of its own, one row per item: Σ_j max_{a∈A} S_aj.
+
+    Its gains cannot be computed for a part of the items. With `cut`, it computes something all
+    the same: it takes the first rows of the matrix for the items that are passed.
+    """
+
+    similarity: np.ndarray
+    cut: bool = False
+
+    def _rows(self, items: Items) -> np.ndarray:
+        return self.similarity[: items.size] if self.cut else self.similarity
+
+    def empty(self, items: Items, context: State | None = None) -> State:
+        shape = (items.batch, self.similarity.shape[1])
+        level = np.zeros(shape) if context is None else np.broadcast_to(context.level, shape)
+        return State(level, np.ones((items.batch, items.size)))
+
+    def gains(self, items: Items, state: State) -> np.ndarray:
+        better = np.maximum(self._rows(items)[None] - state.level[:, None, :], 0)
+        return better.sum(axis=-1) * state.outside * items.mask
+
+    def add(self, items: Items, state: State, member: np.ndarray) -> State:
+        served = (member[..., None] * self._rows(items)[None]).max(axis=1)
+        return State(np.maximum(state.level, served), state.outside * (1 - member))
+
+    def value(self, state: State) -> np.ndarray:
+        return state.level.sum(axis=-1)

@@ -1,26 +1,22 @@
-"""On a GPU the results are those of the CPU, for every objective; skipped where there is none."""
+"""On a GPU the results are those of the CPU; skipped where there is no GPU."""
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from dgn.data.batches import ClaimBatches, Position
-from dgn.encoders import FacetSizes, Matches, WordTable
+from dgn.data import Position
+from dgn.encoders.facets.matching import Matches, WordTable
+from dgn.encoders.facets.network import FacetModule
+from dgn.encoders.facets.weights import FacetSizes
+from dgn.encoders.pooled.table import PooledBatches
 from dgn.maximizers import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
-from dgn.objectives import Items
-from dgn.training import (
-    FitConfig,
-    NetworkConfig,
-    Trainer,
-    build_network,
-    find_device,
-    placed_on,
-)
-from dgn.training.facet_network import FacetNetwork
+from dgn.objectives import FacilityLocation, FeatureCoverage, Items, Mixture
+from dgn.training import FitConfig, RunConfig, Trainer, build_network, find_device, placed_on
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
-    FeedForwardEncoder,
+    FeatureEncoder,
+    FeedForward,
     LayerwiseCrossEntropy,
     LearnedWeights,
     StraightThrough,
@@ -41,21 +37,23 @@ def ragged(kind: str, device: str) -> tuple[object, Items]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_searches_pick_the_same(kind: str) -> None:
+def test_searches_select_the_same(kind: str) -> None:
     results = []
     for device in ("cpu", "cuda"):
         f, items = ragged(kind, device)
         one = Items(items.features[0])
         batch = greedy(f, items, 4)
+        lazy, best = lazy_greedy(f, items, 4), exact(f, items, 3)
+        assert lazy.indices.device.type == best.bounds.device.type == device
         assert batch.indices.device.type == device
         costs = torch.linspace(0.5, 1.5, 9, dtype=torch.float64, device=device)
         results.append(
             [
-                *[selection.indices for selection in batch],
+                *[selection.indices for selection in (*batch, *lazy, *best)],
                 exact(f, one, 4).indices,
                 lazy_greedy(f, one, 4).indices,
                 stochastic_greedy(f, one, 4, seed=0).indices,
-                budgeted_greedy(f, one, costs, 2.0)[0].indices,
+                budgeted_greedy(f, one, costs, 2.0, k=2).indices,
             ]
         )
     assert results[0] == results[1]
@@ -78,10 +76,9 @@ def test_layers_and_gradients_agree(kind: str, temperature: float) -> None:
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 @pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
-def test_a_training_step_waits_for_nothing(assignment: str) -> None:
+def test_loss_does_not_wait_for_the_gpu(assignment: str) -> None:
     network = DifferentiableGreedyNetwork(
-        FeedForwardEncoder((16, 16, 16)),
-        LearnedWeights(16),
+        FeatureEncoder(FeedForward((16, 16, 16)), LearnedWeights(16)),
         UnfoldedGreedy(3, 1.0, StraightThrough()),
         LayerwiseCrossEntropy(assignment),
     ).cuda()
@@ -96,23 +93,23 @@ def test_a_training_step_waits_for_nothing(assignment: str) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def gpu_trainer(model: str = "dgn", **settings: object) -> Trainer:
+def gpu_trainer(architecture: str = "dgn", **settings: object) -> Trainer:
     config = FitConfig(**{"epochs": 3, "batch_size": 16, "learning_rate": 1e-2, **settings})
     train, validation = (
-        ClaimBatches(make_table(claims, seed), 16, 0, placed_on("cuda"))
-        for claims, seed in ((70, 1), (40, 2))
+        PooledBatches(make_table(queries, seed), 16, 0, placed_on("cuda"))
+        for queries, seed in ((70, 1), (40, 2))
     )
-    network = NetworkConfig(model=model, layers=3, dropout=0.1)
-    return Trainer(build_network(network, 12, 0).to("cuda"), train, validation, config)
+    network = RunConfig().with_settings({"architecture": architecture, "layers": 3, "dropout": 0.1})
+    return Trainer(build_network(network, 12).to("cuda"), train, validation, config)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_training_learns(precision: str) -> None:
-    trainer = gpu_trainer(precision=precision, optimizer="adamw", average=0.9, clip=1.0)
+    trainer = gpu_trainer(precision=precision, optimizer="adamw", ema_decay=0.9, max_grad_norm=1.0)
     trainer.run()
     assert trainer.reports[-1].loss < trainer.reports[1].loss
     state, values = trainer.state()
-    again = gpu_trainer(precision=precision, optimizer="adamw", average=0.9, clip=1.0)
+    again = gpu_trainer(precision=precision, optimizer="adamw", ema_decay=0.9, max_grad_norm=1.0)
     again.restore(state, values)
     assert again.reports == trainer.reports
 
@@ -122,9 +119,9 @@ def test_devices_by_name() -> None:
         assert find_device(name).type == "cuda"
 
 
-@pytest.mark.parametrize("model", ["dgn", "encoder", "deep-encoder"])
-def test_no_step_waits_for_the_gpu(model: str) -> None:
-    trainer = gpu_trainer(model, average=0.9, decay_to_start=0.1)
+@pytest.mark.parametrize("architecture", ["dgn", "encoder", "deep-encoder"])
+def test_training_step_does_not_wait_for_the_gpu(architecture: str) -> None:
+    trainer = gpu_trainer(architecture, ema_decay=0.9, decay_to_start=0.1)
     order = [rows for _, rows in trainer._train.rows_from(Position())]
     for rows in order:
         trainer._step(rows)
@@ -137,8 +134,20 @@ def test_no_step_waits_for_the_gpu(model: str) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
+def test_coverage_of_a_mixture_is_computed_on_the_gpu() -> None:
+    weights, target = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0])
+    f = FeatureCoverage(weights.cuda(), target=target.cuda())
+    mixture = Mixture((f, FacilityLocation()), torch.ones(2).cuda(), (slice(0, 2), slice(2, 3)))
+    items = Items(torch.rand(2, 4, 3).cuda())
+    state = mixture.add(items, mixture.empty(items), torch.ones(2, 4).cuda())
+    shares, counted = mixture.coverage(state)
+    assert shares.is_cuda
+    assert counted.tolist() == [[1.0, 0.0, 0.0]] * 2
+    assert mixture.counted().weights.tolist() == [1.0]
+
+
 def facet_batch() -> Matches:
-    """Matches of chance: there is no tokenizer on every machine that has a GPU."""
+    """Random matches: not every machine that has a GPU has a tokenizer."""
     random = np.random.default_rng(0)
     pair, item = (3, 6, 5), (3, 6)
 
@@ -146,31 +155,34 @@ def facet_batch() -> Matches:
         return random.random(shape, dtype=np.float32)
 
     arrays = {name: numbers(*pair) for name in ("cosine", "exact", "pair", "title")}
-    arrays |= {name: numbers(*item) for name in ("likeness", "page_size", "follows")}
+    arrays |= {name: numbers(*item) for name in ("likeness", "document_size", "follows")}
     return Matches(
         WordTable(numbers(20, 8), numbers(20, 4)),
-        claim=random.integers(0, 20, (3, 5)),
+        query=random.integers(0, 20, (3, 5)),
         real=np.arange(5) < np.array([5, 2, 4])[:, None],
         mask=np.arange(6) < np.array([6, 3, 1])[:, None],
         matched=random.integers(0, 20, pair),
         length=numbers(*item) + 1,
-        place=np.tile(np.arange(6, dtype=np.float32), (3, 1)),
+        position=np.tile(np.arange(6, dtype=np.float32), (3, 1)),
         **arrays,
     )
 
 
-def test_facets_pick_and_learn_as_on_the_cpu() -> None:
+def test_facets_select_and_learn_as_on_the_cpu() -> None:
     gold = torch.from_numpy(np.arange(6) < np.array([2, 1, 1])[:, None])
     found = []
     for device in ("cpu", "cuda"):
-        network = FacetNetwork(FacetSizes(8, 2, 3, 4, 5), UnfoldedGreedy(3, 1.0)).to(device)
+        module = FacetModule(FacetSizes(8, 2, 3, 4, 5))
+        network = DifferentiableGreedyNetwork(
+            module, UnfoldedGreedy(3, 1.0), LayerwiseCrossEntropy("set")
+        ).to(device)
         batch = facet_batch().placed(placed_on(device))
         loss = network.loss(batch, gold.to(device), batch.mask)
         loss.backward()
         gradients = [p.grad.cpu() for p in network.parameters() if p.grad is not None]
         found.append((loss.item(), gradients, network.select(batch, k=4).indices.cpu()))
-    (cpu_loss, cpu_gradients, cpu_picks), (gpu_loss, gpu_gradients, gpu_picks) = found
+    (cpu_loss, cpu_gradients, cpu_chosen), (gpu_loss, gpu_gradients, gpu_chosen) = found
     assert gpu_loss == pytest.approx(cpu_loss, rel=1e-4)
-    assert torch.equal(cpu_picks, gpu_picks)
+    assert torch.equal(cpu_chosen, gpu_chosen)
     for ours, theirs in zip(cpu_gradients, gpu_gradients, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-4)

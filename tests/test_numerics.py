@@ -6,11 +6,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgn.numerics import log_softmax_with_complement, safe_divide, safe_power
+from dgn.numerics import (
+    log_softmax_with_complement,
+    lowest_log,
+    row_dot,
+    safe_divide,
+    safe_power,
+)
 
 
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=6))
-def test_complement_of_softmax_where_the_direct_way_still_works(logits: list[float]) -> None:
+def test_complement_of_softmax_equals_the_direct_computation(logits: list[float]) -> None:
     log_p, log_rest = log_softmax_with_complement(np.array([logits]))
     p = np.exp(log_p)
     assert p.sum() == pytest.approx(1.0)
@@ -18,7 +24,7 @@ def test_complement_of_softmax_where_the_direct_way_still_works(logits: list[flo
     np.testing.assert_allclose(np.exp(log_rest[0]), direct, rtol=1e-6, atol=1e-300)
 
 
-def test_complement_of_softmax_where_the_direct_way_is_the_log_of_zero() -> None:
+def test_complement_of_softmax_is_finite_for_large_logits() -> None:
     logits = torch.tensor([[0.0, 10_000.0, 9_000.0]], requires_grad=True)
     log_p, log_rest = log_softmax_with_complement(logits)
     assert log_p[0].tolist() == pytest.approx([-10_000.0, 0.0, -1_000.0])
@@ -34,3 +40,22 @@ def test_powers_and_quotients_at_zero() -> None:
     quotient = safe_divide(np.array([1.0, 1.0]), np.array([0.0, 2.0]), at_zero=7.0)
     assert quotient.tolist() == [7.0, 0.5]
     assert math.isfinite(quotient.sum())
+
+
+def test_lowest_log_can_be_added_a_few_times() -> None:
+    for like in (np.zeros(1, np.float32), torch.zeros(1)):
+        assert np.isfinite(np.float32(4 * lowest_log(like)))
+        assert lowest_log(like) < -1e37
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("shape", [(7,), (3, 1, 7)])
+def test_dot_product_of_a_row_does_not_depend_on_other_rows(
+    library: object, shape: tuple[int, ...]
+) -> None:
+    random = np.random.default_rng(0)
+    rows, weights = random.random((3, 50, 7), np.float32), random.random(shape, np.float32)
+    found = row_dot(library(rows), library(weights))
+    np.testing.assert_allclose(found, (rows * weights).sum(axis=-1), rtol=1e-6)
+    for size in (1, 3, 17):
+        assert (row_dot(library(rows[:, :size]), library(weights)) == found[:, :size]).all()

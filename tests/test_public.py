@@ -1,4 +1,4 @@
-"""The public surface: the names we promise, and that run time needs no torch."""
+"""The public names, what an import costs, and what works without the optional packages."""
 
 import os
 import subprocess
@@ -11,8 +11,9 @@ import pytest
 import dgn
 import dgn.maximizers
 import dgn.objectives
+import dgn.training
 import dgn.unfolding
-from dgn.errors import DGNError, InvalidInput, MissingExtra, require_extra
+from dgn.cli.main import main
 
 SITE_PACKAGES = Path(np.__file__).parents[1]
 
@@ -23,20 +24,30 @@ OBJECTIVES = {
 }
 MAXIMIZERS = {
     *("Certificate", "Selection", "Selections", "budgeted_greedy", "exact", "greedy"),
-    *("lazy_greedy", "stochastic_greedy", "top_k"),
+    *("lazy_greedy", "maximize", "stochastic_greedy", "top_k"),
 }
 UNFOLDING = {
-    *("DeepEncoderNetwork", "DifferentiableGreedyNetwork", "EncoderNetwork"),
-    *("FeedForwardEncoder", "Fixed", "Geometric", "GreedyLayer", "Gumbel"),
-    *("LayerwiseCrossEntropy", "LearnedWeights", "Linear", "Relaxation", "Schedule"),
-    *("SelectionNetwork", "SoftState", "Softmax", "StraightThrough", "Unfolded"),
-    *("UnfoldedGreedy", "paper_deep_encoder", "paper_dgn", "paper_encoder"),
-    "weighted_binary_cross_entropy",
+    *("DifferentiableGreedyNetwork", "Distillation", "FeatureEncoder", "FeedForward"),
+    *("GreedyLayer", "Gumbel", "LayerwiseCrossEntropy", "LearnedWeights", "PointwiseNetwork"),
+    *("Relaxation", "SelectionNetwork", "SoftState", "Softmax", "StraightThrough", "Unfolded"),
+    *("UnfoldedGreedy", "weighted_binary_cross_entropy"),
 }
-TOP = MAXIMIZERS | {
-    *("DGNError", "FacilityLocation", "FeatureCoverage", "InvalidInput", "Items", "MissingExtra"),
-    *("Mixture", "ProbabilisticCoverage", "SearchTooLarge", "SetFunction", "State"),
-    *("Document", "Selector", "Sentence", "SentenceSelection"),
+TRAINING = {
+    *("DataConfig", "EpochReport", "FitConfig", "Fixed", "Geometric", "Linear", "MachineConfig"),
+    *("NetworkConfig", "RunConfig", "RunResult", "Schedule", "Trainer", "build_network"),
+    *("find_device", "fit", "is_finished", "load_network", "open_run", "parameter_count"),
+    *("placed_on", "read_config", "select_all", "train"),
+}
+ERRORS = {
+    *("BrokenInput", "DGNError", "InvalidInput", "MissingExtra", "SearchTooLarge"),
+    *("StoreError", "StudyStopped"),
+}
+TOP = {
+    *MAXIMIZERS,
+    *ERRORS,
+    *("FacilityLocation", "FeatureCoverage", "Items", "Mixture", "ProbabilisticCoverage"),
+    *("SetFunction", "State"),
+    *("Document", "Passage", "PassageSelection", "Query", "Selector"),
 }
 
 
@@ -47,17 +58,69 @@ TOP = MAXIMIZERS | {
         (dgn.objectives, OBJECTIVES),
         (dgn.maximizers, MAXIMIZERS),
         (dgn.unfolding, UNFOLDING),
+        (dgn.training, TRAINING),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_public_names_are_pinned(module: object, names: set[str]) -> None:
+def test_public_names(module: object, names: set[str]) -> None:
     assert set(module.__all__) == names
     assert all(hasattr(module, name) for name in names)
 
 
+@pytest.mark.parametrize("module", [dgn, dgn.training])
+def test_unknown_names_are_attribute_errors(module: object) -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'teapot'"):
+        _ = module.teapot
+    assert not hasattr(module, "__wrapped__")
+
+
+def test_names_that_are_imported_later_are_listed() -> None:
+    assert set(dgn.__all__) <= set(dir(dgn))
+    assert dgn._MODULES.keys() == set(dgn.__all__)
+
+
+def run_python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new process, without the shape checks of the tests."""
+    plain = {name: value for name, value in os.environ.items() if name != "DGN_CHECK_SHAPES"}
+    command = [sys.executable, "-W", "error", *options, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
+
+
+def imported_by(code: str) -> set[str]:
+    """The top-level modules that this code imports."""
+    show = "\nimport sys\nprint(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = run_python(code + show)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_import_of_dgn_imports_neither_numpy_nor_torch() -> None:
+    found = imported_by("import dgn; dgn.__version__; dir(dgn)")
+    assert not found & {"numpy", "torch", "array_api_compat"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from dgn import Selector, greedy",
+        "import dgn.training",
+        "from dgn.training.config import RunConfig; RunConfig().to_toml()",
+        "from dgn.training.schedules import Geometric; Geometric().at(3)",
+        "from dgn.training.search_space import parse_dimension; parse_dimension('layers=1:7')",
+        "from dgn.cli.main import main",
+    ],
+)
+def test_torch_is_imported_for_training_only(code: str) -> None:
+    assert "torch" not in imported_by(code)
+
+
 @pytest.fixture(scope="module")
 def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of packages with all that `pip install dgn` brings, and nothing else."""
+    """A folder of packages with dgn, numpy and array-api-compat, and nothing else.
+
+    This is what the set functions, the searches and the help texts need; selecting from texts
+    needs the tokenizer and the word vectors as well.
+    """
     folder = tmp_path_factory.mktemp("packages")
     for package in ("dgn", "numpy", "numpy.libs", "array_api_compat"):
         installed = Path(dgn.__file__).parents[1] if package == "dgn" else SITE_PACKAGES
@@ -68,53 +131,81 @@ def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_light(packages: Path, code: str) -> subprocess.CompletedProcess[str]:
     start = f"import sys; sys.path.insert(0, {str(packages)!r})\n"
-    command = [sys.executable, "-I", "-S", "-W", "error", "-c", start + code]
-    plain = {name: value for name, value in os.environ.items() if name != "DGN_CHECK_SHAPES"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
+    return run_python(start + code, "-I", "-S")
 
 
-def test_run_time_imports_and_selects_without_torch(light: Path) -> None:
+def test_light_environment_has_no_other_package(light: Path) -> None:
+    done = run_light(
+        light,
+        "import importlib.util\n"
+        "for name in ('torch', 'safetensors', 'tokenizers', 'wordllama', 'threadpoolctl'):\n"
+        "    assert importlib.util.find_spec(name) is None, name\n",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_searches_need_no_torch(light: Path) -> None:
     done = run_light(
         light,
         "import numpy as np, dgn\n"
         "features = np.random.default_rng(0).random((30, 8))\n"
         "f = dgn.FeatureCoverage(np.ones(8))\n"
-        "print(dgn.greedy(f, features, 5)[0])\n"
+        "print(dgn.greedy(f, features, 5))\n"
         "dgn.lazy_greedy(f, features, 5); dgn.exact(f, features, 3)\n"
         "dgn.stochastic_greedy(f, features, 5, seed=0)\n"
         "dgn.budgeted_greedy(f, features, np.ones(30), 3.0)\n"
-        "import dgn.data.synthetic, dgn.explanation, dgn.evaluation, dgn.cli.main\n",
+        "dgn.maximize(f, features, 5, method='lazy')\n"
+        "import dgn.explanation, dgn.evaluation, dgn.metrics, dgn.training, dgn.cli.main\n",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("picked ")
+    assert done.stdout.startswith("selected ")
 
 
-def test_training_without_torch_is_explained(light: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [("train", "--decay-to-start"), ("tune", "--trials"), ("select", "--max-tokens")],
+)
+def test_help_needs_no_torch(light: Path, command: str, flag: str) -> None:
+    done = run_light(
+        light, f"from dgn.cli.main import main\nsys.exit(main([{command!r}, '--help']))\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert flag in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "part"),
+    [
+        ("import dgn.unfolding", "dgn.unfolding"),
+        ("from dgn.training import train", "Training"),
+        ("import dgn.training; dgn.training.Trainer", "Training"),
+    ],
+)
+def test_missing_torch_is_explained(light: Path, code: str, part: str) -> None:
     done = run_light(
         light,
-        "from dgn.errors import MissingExtra\n"
-        "try:\n    import dgn.unfolding\n"
+        f"from dgn.errors import MissingExtra\ntry:\n    {code}\n"
         "except MissingExtra as error:\n    print(error)\n",
     )
     assert done.stdout.strip() == (
-        "dgn.unfolding needs torch, which is not installed; "
-        "install it with: pip install 'dgn[train]'"
+        f"{part} requires torch, which is not installed. Install it with: pip install 'dgn[train]' "
+        "(from a clone of the repository: pip install '.[train]')"
     )
 
 
-def test_the_command_explains_a_missing_extra_without_a_traceback(light: Path) -> None:
-    done = run_light(light, "from dgn.cli.main import main\nsys.exit(main(['demo']))\n")
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_command_explains_a_missing_extra_without_a_traceback(light: Path, command: str) -> None:
+    arguments = [command, "--out", "run", "--train", "a", "--validation", "b"]
+    done = run_light(light, f"from dgn.cli.main import main\nsys.exit(main({arguments!r}))\n")
     assert done.returncode == 1
-    assert done.stderr.startswith("dgn: dgn demo needs torch")
+    assert done.stderr.startswith(f"dgn: dgn {command} requires torch")
     assert "Traceback" not in done.stderr
 
 
-def test_errors_are_one_tree() -> None:
-    assert issubclass(InvalidInput, DGNError)
-    assert issubclass(InvalidInput, ValueError)
-    assert issubclass(MissingExtra, ImportError)
-    with pytest.raises(MissingExtra, match="no_such_package"):
-        require_extra("this", package="no_such_package", extra="train")
+def test_version_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.strip() == f"dgn {dgn.__version__}"
 
 
 def test_shape_checks_are_on_in_the_tests() -> None:

@@ -2,76 +2,86 @@ import numpy as np
 import pytest
 import torch
 
-from dgn.data.batches import ClaimBatches, DenseBatches, Position
-from dgn.data.feature_table import FeatureTable
+from dgn.data import Batch, DenseBatches, Position
 from dgn.errors import InvalidInput
 
+QUERIES, ITEMS, INPUTS = 137, 11, 3
 
-@pytest.fixture
-def table() -> FeatureTable:
+
+def batches(size: int = 10, seed: int = 0, **options: object) -> DenseBatches:
     random = np.random.default_rng(0)
-    lengths = random.integers(1, 12, 137)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return FeatureTable(
-        claims=random.standard_normal((137, 8)).astype(np.float16),
-        sentences=random.standard_normal((60, 8)).astype(np.float16),
-        offsets=offsets,
-        candidates=random.integers(0, 60, offsets[-1]).astype(np.int32),
-        gold=random.random(offsets[-1]) < 0.2,
-        ids=np.array([f"c{n}" for n in range(137)]),
-    )
+    x = random.standard_normal((QUERIES, ITEMS, INPUTS)).astype(np.float32)
+    mask = np.arange(ITEMS) < random.integers(1, ITEMS + 1, QUERIES)[:, None]
+    gold = (random.random((QUERIES, ITEMS)) < 0.3) & mask
+    return DenseBatches(x, gold, mask, size, seed, **options)
 
 
-def test_a_batch_is_claim_times_sentence_with_padding(table: FeatureTable) -> None:
-    batch = ClaimBatches(table, 4, seed=0).batch(np.array([5, 90]))
-    for row, claim in enumerate((5, 90)):
-        start, end = table.offsets[claim], table.offsets[claim + 1]
-        assert batch.mask[row].sum() == end - start
-        expected = table.claims[claim].astype(np.float32) * table.sentences[
-            table.candidates[start:end]
-        ].astype(np.float32)
-        np.testing.assert_allclose(batch.x[row][batch.mask[row]], expected)
-        assert batch.gold[row][batch.mask[row]].tolist() == table.gold[start:end].tolist()
-        assert not batch.gold[row][~batch.mask[row]].any()
+def epoch_of(source: DenseBatches, position: Position) -> list[Batch]:
+    return [source.batch(rows) for _, rows in source.rows_from(position)]
 
 
-def test_an_epoch_has_every_claim_once_in_batches_of_like_length(table: FeatureTable) -> None:
-    batches = ClaimBatches(table, 10, seed=3)
-    epoch = [batch for _, batch in batches.from_position(Position())]
-    assert len(epoch) == len(batches) == 14
+def padding_of(some: list[Batch], source: DenseBatches) -> float:
+    """The share of padding if each batch were as wide as its longest query."""
+    lengths = [source.lengths[batch.rows] for batch in some]
+    return 1 - sum(n.sum() for n in lengths) / sum(n.max() * len(n) for n in lengths)
+
+
+def test_epoch_has_every_query_once_in_batches_of_similar_length() -> None:
+    source = batches(10, seed=3)
+    epoch = epoch_of(source, Position())
+    assert len(epoch) == len(source) == 14
+    assert source.query_count == QUERIES
     rows = np.concatenate([batch.rows for batch in epoch])
-    assert sorted(rows) == list(range(137))
-    padding = sum((~batch.mask).sum() for batch in epoch) / sum(b.mask.size for b in epoch)
-    assert padding < 0.15
+    assert sorted(rows) == list(range(QUERIES))
+    assert padding_of(epoch, source) < 0.15
 
 
-def test_the_order_is_the_seeds_and_the_epochs(table: FeatureTable) -> None:
+def test_order_depends_on_the_seed_and_the_epoch() -> None:
     def order(seed: int, epoch: int) -> list[list[int]]:
-        batches = ClaimBatches(table, 10, seed).from_position(Position(epoch))
-        return [batch.rows.tolist() for _, batch in batches]
+        return [rows.tolist() for _, rows in batches(10, seed).rows_from(Position(epoch))]
 
     assert order(1, 0) == order(1, 0)
     assert order(1, 0) != order(2, 0)
     assert order(1, 0) != order(1, 1)
 
 
-def test_an_epoch_goes_on_exactly_where_it_stopped(table: FeatureTable) -> None:
-    batches = ClaimBatches(table, 10, seed=5)
-    whole = list(batches.from_position(Position(2)))
+def test_epoch_resumes_exactly_where_it_stopped() -> None:
+    whole = list(batches(10, seed=5).rows_from(Position(2)))
     position = whole[5][0]
     assert position == Position(2, 6)
-    again = list(ClaimBatches(table, 10, seed=5).from_position(position))
+    again = list(batches(10, seed=5).rows_from(position))
     assert len(again) == len(whole) - 6
-    for (_, one), (_, other) in zip(whole[6:], again, strict=True):
-        np.testing.assert_array_equal(one.rows, other.rows)
-        np.testing.assert_array_equal(one.x, other.x)
+    for (place, rows), (other_place, others) in zip(whole[6:], again, strict=True):
+        assert place == other_place
+        np.testing.assert_array_equal(rows, others)
 
 
-def test_torch_tables_give_torch_batches_of_the_same_numbers(table: FeatureTable) -> None:
-    ours = ClaimBatches(table, 10, seed=0)
-    theirs = ClaimBatches(table, 10, 0, torch.from_numpy)
-    pairs = zip(ours.from_position(Position()), theirs.from_position(Position()), strict=True)
-    for (_, one), (_, other) in pairs:
+def test_evaluation_sees_every_query_once_with_little_padding() -> None:
+    source = batches(10, seed=3)
+    some = list(source.once())
+    assert sorted(np.concatenate([batch.rows for batch in some])) == list(range(QUERIES))
+    assert padding_of(some, source) < 0.1
+
+
+def test_batches_are_rows_of_the_arrays() -> None:
+    random = np.random.default_rng(0)
+    x = random.standard_normal((7, 5, 3)).astype(np.float32)
+    mask = random.random((7, 5)) < 0.7
+    gold = (random.random((7, 5)) < 0.3) & mask
+    source = DenseBatches(x, gold, mask, 3, seed=1)
+    assert len(source) == 3
+    for batch in epoch_of(source, Position()):
+        np.testing.assert_array_equal(batch.x, x[batch.rows])
+        np.testing.assert_array_equal(batch.gold, gold[batch.rows])
+        np.testing.assert_array_equal(batch.mask, mask[batch.rows])
+        assert batch.negative_weight is None
+        assert batch.teacher_logits is None
+
+
+def test_torch_batches_have_the_same_numbers() -> None:
+    ours, theirs = batches(10), batches(10, place=torch.from_numpy)
+    pairs = zip(epoch_of(ours, Position()), epoch_of(theirs, Position()), strict=True)
+    for one, other in pairs:
         assert isinstance(other.x, torch.Tensor)
         assert other.x.dtype == torch.float32
         np.testing.assert_array_equal(one.x, other.x.numpy())
@@ -79,45 +89,6 @@ def test_torch_tables_give_torch_batches_of_the_same_numbers(table: FeatureTable
         np.testing.assert_array_equal(one.mask, other.mask.numpy())
 
 
-def test_evaluation_sees_every_claim_once_and_little_padding(table: FeatureTable) -> None:
-    batches = list(ClaimBatches(table, 10, seed=3).once())
-    assert sorted(np.concatenate([batch.rows for batch in batches])) == list(range(137))
-    assert sum((~b.mask).sum() for b in batches) / sum(b.mask.size for b in batches) < 0.1
-
-
-def test_dense_batches_are_rows_of_their_arrays() -> None:
-    random = np.random.default_rng(0)
-    x = random.standard_normal((7, 5, 3)).astype(np.float32)
-    mask = random.random((7, 5)) < 0.7
-    gold = (random.random((7, 5)) < 0.3) & mask
-    batches = DenseBatches(x, gold, mask, 3, seed=1)
-    assert len(batches) == 3
-    for _, batch in batches.from_position(Position()):
-        np.testing.assert_array_equal(batch.x, x[batch.rows])
-        np.testing.assert_array_equal(batch.gold, gold[batch.rows])
-        np.testing.assert_array_equal(batch.mask, mask[batch.rows])
-
-
-def batch_of(table: FeatureTable, claim: int) -> tuple[list, list]:
-    batch = ClaimBatches(table, 1, seed=0).batch(np.array([claim]))
-    return batch.x.tolist(), batch.gold.tolist()
-
-
-def test_tables_join_and_part(table: FeatureTable) -> None:
-    rows = np.array([90, 5, 41])
-    some = table.of_claims(rows)
-    both = FeatureTable.join([table, some])
-    assert both.ids.tolist() == [*table.ids, "c90", "c5", "c41"]
-    for place, claim in enumerate(rows):
-        assert batch_of(some, place) == batch_of(table, claim)
-        assert batch_of(both, 137 + place) == batch_of(table, claim)
-    assert batch_of(both, 90) == batch_of(table, 90)
-    with pytest.raises(InvalidInput, match="tables: found no table"):
-        FeatureTable.join([])
-
-
-def test_bad_input(table: FeatureTable, tmp_path: object) -> None:
-    with pytest.raises(InvalidInput, match="batch_size: found 0"):
-        ClaimBatches(table, 0, seed=0)
-    with pytest.raises(InvalidInput, match="no features in"):
-        FeatureTable.load(tmp_path)
+def test_batch_size_is_checked() -> None:
+    with pytest.raises(InvalidInput, match="batch_size must be at least 1; got 0"):
+        batches(0)

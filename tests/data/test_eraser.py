@@ -2,10 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from dgn.data import Evidence, Problems, make_examples
 from dgn.data.eraser import EraserDocs, read_eraser_claims
-from dgn.data.examples import make_examples
-from dgn.data.lines import Problems
-from dgn.data.records import Evidence
 from dgn.errors import BrokenInput
 from fever_files import write_jsonl
 
@@ -37,9 +35,13 @@ def test_spans_become_sentences_and_gold(tmp_path: Path, docs: Path) -> None:
     (claim,) = read_eraser_claims(path)
     assert claim.groups[0] == (Evidence("Old_Mill", 1), Evidence("Old_Mill", 2))
     (example,) = make_examples([claim], EraserDocs(docs))
-    assert [c.text for c in example.candidates][1] == "It burned ."
+    assert example.query.texts[1] == "It burned ."
     assert example.gold == (False, True, True, True)
     assert example.missing == ()
+    assert [p.position for p in example.query.passages] == [0, 1, 2, 3]
+    assert {(p.title, p.id, p.document) for p in example.query.passages} == {
+        ("Old_Mill", "Old_Mill", 0)
+    }
 
 
 def test_pages_outside_the_folder_are_not_read(docs: Path) -> None:
@@ -48,9 +50,9 @@ def test_pages_outside_the_folder_are_not_read(docs: Path) -> None:
         assert source.get(title) is None
 
 
-def test_a_page_of_other_bytes_is_named(docs: Path) -> None:
+def test_page_that_is_not_utf8_is_named(docs: Path) -> None:
     (docs / "Latin").write_bytes(b"Good .\nCaf\xe9 .\n")
-    with pytest.raises(BrokenInput, match=r"Latin, line 2: found bytes that are no UTF-8"):
+    with pytest.raises(BrokenInput, match=r"Latin, line 2: the file is not UTF-8"):
         EraserDocs(docs).get("Latin")
 
 

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 import dgn.data.store as store_module
-from dgn.data.examples import make_examples, read_retrieved
-from dgn.data.fever import read_fever_claims
-from dgn.data.lines import Problems
+from dgn.data import Problems
 from dgn.data.store import BuildProgress, PageStore, build_store
 from dgn.errors import BrokenInput, StoreError
-from fever_files import CLAIMS, PAGES, wiki_row, write_claims, write_jsonl, write_wiki
+from fever_files import PAGES, wiki_row, write_jsonl, write_wiki
 
 
 @pytest.fixture
@@ -23,7 +21,7 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_page_is_found_again(store: Path) -> None:
+def test_every_page_is_found(store: Path) -> None:
     with PageStore(store) as pages:
         assert len(pages) == len(PAGES)
         for title, sentences in PAGES.items():
@@ -36,80 +34,34 @@ def test_every_page_is_found_again(store: Path) -> None:
     assert [path.name for path in store.parent.iterdir() if "pages.db" in path.name] == ["pages.db"]
 
 
-def test_oracle_candidates_come_from_all_pages_of_the_evidence(store: Path, tmp_path: Path) -> None:
-    claims = read_fever_claims(write_claims(tmp_path / "dev.jsonl"))
-    examples = list(make_examples(claims, PageStore(store)))
-    assert [example.claim.id for example in examples] == ["1", "2"]  # the third has no page
-    first = examples[0]
-    assert [(c.page, c.sentence) for c in first.candidates] == [
-        ("Harbour_Lights_-LRB-film-RRB-", 0),
-        ("Harbour_Lights_-LRB-film-RRB-", 1),
-        ("Harbour_Lights_-LRB-film-RRB-", 3),
-        ("Ines_Moreau", 0),
-        ("Ines_Moreau", 1),
-    ]
-    assert first.gold == (True, False, False, True, False)
-
-
-def test_evidence_and_pages_that_do_not_exist_are_reported(store: Path, tmp_path: Path) -> None:
-    rows = [
-        CLAIMS[0] | {"evidence": [[[1, 2, "Ines_Moreau", 9]]]},
-        CLAIMS[0] | {"id": 8, "evidence": [[[1, 2, "No_Such_Page", 0]]]},
-        CLAIMS[0] | {"id": 9, "evidence": [[[1, 2, "Harbour_Lights_-LRB-film-RRB-", 2]]]},
-    ]
-    path = write_jsonl(tmp_path / "dev.jsonl", rows)
-    problems = Problems(skip=True)
-    examples = list(make_examples(read_fever_claims(path), PageStore(store), problems))
-    assert [piece.sentence for piece in examples[0].missing] == [9]
-    assert [piece.sentence for piece in examples[1].missing] == [2]  # blank
-    assert "'No_Such_Page', which is not there" in str(problems.kept[0])
-    with pytest.raises(BrokenInput, match="claim 8"):
-        list(make_examples(read_fever_claims(path), PageStore(store)))
-
-
-def test_retrieved_pages_take_the_place_of_the_oracles(store: Path, tmp_path: Path) -> None:
-    claims = list(read_fever_claims(write_claims(tmp_path / "dev.jsonl")))
-    named = write_jsonl(
-        tmp_path / "pages.jsonl",
-        [{"id": 1, "pages": ["Ines_Moreau"]}, {"id": "3", "pages": ["Ines_Moreau"]}],
-    )
-    problems = Problems(skip=True)
-    retrieved = read_retrieved(named)
-    first, third = make_examples(claims, PageStore(store), problems, retrieved=retrieved)
-    assert {candidate.page for candidate in first.candidates} == {"Ines_Moreau"}
-    assert [piece.page for piece in first.missing] == ["Harbour_Lights_-LRB-film-RRB-"]
-    assert third.claim.label == "NOT ENOUGH INFO"
-    assert "claim 2: found no retrieved pages" in str(problems.kept[0])
-
-
-def test_a_store_that_is_none_or_half_a_one(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="found no page store"):
+def test_missing_and_unfinished_stores_are_explained(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is not a page store"):
         PageStore(tmp_path / "none.db")
     (tmp_path / "text.db").write_text("hello " * 1000, encoding="utf-8")
-    with pytest.raises(StoreError, match="found no page store"):
+    with pytest.raises(StoreError, match="is not a page store"):
         PageStore(tmp_path / "text.db")
     (tmp_path / "half.db.partial").touch()
-    with pytest.raises(StoreError, match="its build was not finished: run it again"):
+    with pytest.raises(StoreError, match="its build is not finished"):
         PageStore(tmp_path / "half.db")
 
 
-def test_an_existing_store_is_not_overwritten(store: Path) -> None:
-    with pytest.raises(StoreError, match="found a file there already"):
+def test_existing_store_is_not_overwritten(store: Path) -> None:
+    with pytest.raises(StoreError, match="already exists; remove it"):
         build_store(store.parent / "wiki-pages", store)
 
 
-def test_a_page_twice_is_a_problem_and_the_first_is_kept(tmp_path: Path) -> None:
+def test_second_page_with_the_same_title_is_a_problem(tmp_path: Path) -> None:
     folder = write_wiki(tmp_path / "wiki-pages")
     write_jsonl(folder / "wiki-003.jsonl", [wiki_row("Ines_Moreau", ["Someone else ."])])
     problems = Problems(skip=True)
     assert build_store(folder, tmp_path / "pages.db", problems) == len(PAGES)
-    assert "the page 'Ines_Moreau' twice" in str(problems.kept[0])
+    assert "the page 'Ines_Moreau' occurs twice" in str(problems.kept[0])
     page = PageStore(tmp_path / "pages.db").get("Ines_Moreau")
     assert page is not None
     assert page.sentences[0].startswith("Ines")
 
 
-def test_broken_lines_stop_the_build_and_mending_lets_it_go_on(tmp_path: Path) -> None:
+def test_build_stops_at_a_broken_line_and_resumes_after_its_repair(tmp_path: Path) -> None:
     folder = write_wiki(tmp_path / "wiki-pages")
     broken = folder / "wiki-002.jsonl"
     good = broken.read_text(encoding="utf-8")
@@ -124,17 +76,17 @@ def test_broken_lines_stop_the_build_and_mending_lets_it_go_on(tmp_path: Path) -
     assert seen[-1].bytes_done == seen[-1].bytes
 
 
-def test_a_source_that_changed_between_two_tries_is_noticed(tmp_path: Path) -> None:
+def test_source_that_changed_between_two_builds_is_noticed(tmp_path: Path) -> None:
     folder = write_wiki(tmp_path / "wiki-pages")
     (folder / "wiki-003.jsonl").write_text("{oops\n", encoding="utf-8")
     with pytest.raises(BrokenInput):
         build_store(folder, tmp_path / "pages.db")
     write_jsonl(folder / "wiki-001.jsonl", [wiki_row("Other", ["One ."])])
-    with pytest.raises(StoreError, match=r"remove the \.partial file to begin anew"):
+    with pytest.raises(StoreError, match=r"remove the \.partial file to start again"):
         build_store(folder, tmp_path / "pages.db")
 
 
-def test_what_an_earlier_run_skipped_is_told_again(tmp_path: Path) -> None:
+def test_lines_that_an_earlier_run_skipped_are_reported_again(tmp_path: Path) -> None:
     folder = write_wiki(tmp_path / "wiki-pages")
     with (folder / "wiki-001.jsonl").open("a") as stream:
         stream.write("{oops\n")
@@ -151,23 +103,23 @@ def test_what_an_earlier_run_skipped_is_told_again(tmp_path: Path) -> None:
     with pytest.raises(Stop):
         build_store(folder, tmp_path / "pages.db", Problems(skip=True), stop)
     (tmp_path / "later").replace(folder / "wiki-002.jsonl")
-    with pytest.raises(BrokenInput, match="1 broken lines, which an earlier run skipped"):
+    with pytest.raises(BrokenInput, match="an earlier run skipped 1 broken lines"):
         build_store(folder, tmp_path / "pages.db")
     problems = Problems(skip=True)
     assert build_store(folder, tmp_path / "pages.db", problems) == len(PAGES)
     assert problems.count == 1
 
 
-def test_a_build_of_another_folder_is_not_mixed_in(tmp_path: Path) -> None:
+def test_build_of_another_folder_is_refused(tmp_path: Path) -> None:
     first, second = write_wiki(tmp_path / "a"), write_wiki(tmp_path / "b")
     (first / "wiki-003.jsonl").write_text("{oops\n", encoding="utf-8")
     with pytest.raises(BrokenInput):
         build_store(first, tmp_path / "pages.db")
-    with pytest.raises(StoreError, match="begun from"):
+    with pytest.raises(StoreError, match="was started from"):
         build_store(second, tmp_path / "pages.db")
 
 
-def test_a_full_disk_says_so_and_keeps_what_was_read(
+def test_full_disk_is_reported_and_the_build_can_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "wiki-pages"
@@ -182,28 +134,15 @@ def test_a_full_disk_says_so_and_keeps_what_was_read(
         return connection
 
     monkeypatch.setattr(store_module, "_open_partial", small)
-    with pytest.raises(StoreError, match="disk is full; what was read so far is kept"):
+    with pytest.raises(StoreError, match=r"disk is full\. What was read so far is kept"):
         build_store(folder, tmp_path / "pages.db")
     monkeypatch.undo()
     assert build_store(folder, tmp_path / "pages.db") == 300
 
 
-def test_a_store_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="found no such folder"):
+def test_missing_folder_of_the_store_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="none does not exist; create it first"):
         build_store(write_wiki(tmp_path / "w"), tmp_path / "none" / "pages.db")
-
-
-def test_a_page_named_twice_is_one_page(store: Path, tmp_path: Path) -> None:
-    claims = read_fever_claims(write_claims(tmp_path / "dev.jsonl"))
-    twice = ("Ines_Moreau", "Caf\u00e9_Zenith", "Ines_Moreau", "Cafe\u0301_Zenith")
-    retrieved = {str(n): twice for n in (1, 2, 3)}
-    first, *_ = make_examples(claims, PageStore(store), retrieved=retrieved)
-    assert [candidate.page for candidate in first.candidates] == [
-        "Ines_Moreau",
-        "Ines_Moreau",
-        "Caf\u00e9_Zenith",
-    ]
-    assert first.gold == (True, False, False)
 
 
 def _count_titles(path: Path, queue: multiprocessing.Queue) -> None:
@@ -211,7 +150,7 @@ def _count_titles(path: Path, queue: multiprocessing.Queue) -> None:
         queue.put(sum(1 for _ in pages))
 
 
-def test_many_processes_read_at_once(store: Path) -> None:
+def test_several_processes_can_read(store: Path) -> None:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     readers = [context.Process(target=_count_titles, args=(store, queue)) for _ in range(3)]
@@ -235,7 +174,7 @@ build_store(Path(sys.argv[1]), Path(sys.argv[2]), on_progress=show)
 """
 
 
-def test_killed_again_and_again_the_build_loses_nothing_and_doubles_nothing(
+def test_killed_builds_lose_no_page_and_repeat_no_page(
     tmp_path: Path,
 ) -> None:
     folder, files = tmp_path / "wiki-pages", 15
@@ -250,7 +189,7 @@ def test_killed_again_and_again_the_build_loses_nothing_and_doubles_nothing(
         command = [sys.executable, "-c", BUILD, str(folder), str(store)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
-        # Files that are done are reported again at once; then some new ones, then the kill.
+        # Finished files are reported again first; then come some new ones, then the kill.
         already = done = None
         lasting = chance.randint(0, 4)
         for line in process.stdout:
@@ -264,7 +203,7 @@ def test_killed_again_and_again_the_build_loses_nothing_and_doubles_nothing(
         process.stdout.close()
         process.wait()
         assert kills < 50
-    assert kills >= 3, "hardly anything was killed: the test tests nothing"
+    assert kills >= 3, "too few builds were killed to test anything"
     with PageStore(store) as pages:
         assert sorted(page.title for page in pages) == titles
         assert len(pages) == len(titles)

@@ -14,7 +14,7 @@ amounts = st.floats(0, 50)
 
 
 @given(st.sampled_from(FUNCTIONS), amounts, amounts, amounts)
-def test_zero_at_zero_never_falling_and_ever_flatter(
+def test_zero_at_zero_monotone_and_concave(
     phi: Concave, x: float, more: float, step: float
 ) -> None:
     low, high, steps = np.array([x]), np.array([x + more]), np.array([step])
@@ -29,13 +29,13 @@ def test_increase_is_the_difference(phi: Concave, x: float, step: float) -> None
     np.testing.assert_allclose(phi.increase(np.array([x]), np.array([step])), difference, atol=1e-9)
 
 
-def test_small_increases_of_the_logarithm_keep_their_digits() -> None:
+def test_small_increases_of_the_logarithm_are_exact() -> None:
     x, step = 1000.0, 1e-12
     exact = step / (1 + x)
     assert Log1p().increase(np.array([x]), np.array([step]))[0] == pytest.approx(
         exact, rel=1e-9, abs=0
     )
-    # The plain difference has none left.
+    # The plain difference has no correct digit left.
     assert math.log1p(x + step) - math.log1p(x) != pytest.approx(exact, rel=1e-3, abs=0)
 
 
@@ -55,6 +55,6 @@ def test_slope_at_zero_is_finite(phi: Concave) -> None:
         (lambda: Saturated(0), "cap"),
     ],
 )
-def test_parameters_that_are_not_concave_are_refused(make: object, argument: str) -> None:
+def test_parameters_out_of_range_are_refused(make: object, argument: str) -> None:
     with pytest.raises(InvalidInput, match=argument):
         make()

@@ -1,264 +1,486 @@
-"""The front door: what can be asked, what comes back, and that it is what the search found."""
+"""The front door: what can be asked, and that the answer is what the search found."""
 
 import itertools
 import json
+import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dgn
-from claim_page import CLAIM, PAGE
-from dgn.encoders import Encoded, FacetEncoder, PooledEncoder, Query
+from claim_page import CLAIM, PAGE, TITLE
+from dgn.data import read_examples
+from dgn.encoders import PooledEncoder
 from dgn.errors import DGNError, InvalidInput
-from dgn.objectives import Sqrt
-from dgn.selector.coverage import covered_shares, smallest_cover
-from dgn.text import open_vectors
-from dgn.text.rarity import default_rarity
-from dgn.text.wordllama import WordLlamaVectors
+from dgn.objectives import FeatureCoverage, Items, SetFunction, Sqrt
+from models import shipped, untrained, wordllama
 
+SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 MORE = dgn.Document(
     "The cathedral stands on a hill. Its windows were made by Tamsett! It is cold.", "Cathedral"
 )
+MODELS = {"shipped": shipped, "untrained": untrained}
 
 
-@pytest.fixture(scope="module")
-def selector() -> dgn.Selector:
-    return dgn.Selector(FacetEncoder(WordLlamaVectors(), default_rarity()))
+@pytest.fixture(params=MODELS)
+def selector(request: pytest.FixtureRequest) -> dgn.Selector:
+    return MODELS[request.param]()
 
 
-def test_sentences(selector: dgn.Selector) -> None:
-    picked = selector.select(CLAIM, PAGE, k=2, title="Oriel Tamsett")
-    assert sorted(picked.indices) == [1, 3]
-    assert picked.texts == tuple(PAGE[index] for index in picked.indices)
-    assert picked.values[-1] == pytest.approx(sum(picked.gains))
-    assert 0 < picked.certificate.ratio <= 1
-    assert len(selector.select(CLAIM, PAGE)) == 5
+# What is selected
+
+
+def test_passages_that_state_the_facts_are_selected() -> None:
+    selection = untrained().select(CLAIM, PAGE, k=2, titles=TITLE)
+    assert sorted(selection.indices) == [1, 3]
+    assert selection.texts == tuple(PAGE[index] for index in selection.indices)
+    assert selection.values[-1] == pytest.approx(sum(selection.gains))
+    assert 0 < selection.certificate.ratio <= 1
+
+
+def test_five_passages_are_selected_by_default(selector: dgn.Selector) -> None:
+    assert len(selector.select(CLAIM, [*PAGE, *PAGE])) == 5
     assert len(selector.select(CLAIM, PAGE[:2], k=4)) == 2
 
 
-def test_documents_remember_where_each_sentence_stands(selector: dgn.Selector) -> None:
-    documents = [dgn.Document(" ".join(PAGE), "Oriel Tamsett"), MORE, {"sentences": ["A cow."]}]
-    picked = selector.select(CLAIM, documents=documents, k=9)
-    assert len(picked) == 9
-    assert [one.text for one in picked.candidates[:5]] == PAGE
-    for one in picked.candidates[:8]:
-        assert one.document is not None
-        text = documents[one.document].text
-        assert text[one.start : one.end] == one.text
-        assert one.title == documents[one.document].title
-    assert picked.candidates[8] == dgn.Sentence("A cow.", "", 2, 0)
-
-
-def test_titles_one_for_all_or_one_for_each(selector: dgn.Selector) -> None:
-    one = selector.select(CLAIM, PAGE, k=5, title="Oriel Tamsett")
-    each = selector.select(CLAIM, PAGE, k=5, title=["Oriel Tamsett"] * 5)
+def test_titles_are_one_for_all_or_one_for_each() -> None:
+    one = untrained().select(CLAIM, PAGE, k=5, titles=TITLE)
+    each = untrained().select(CLAIM, PAGE, k=5, titles=[TITLE] * 5)
     assert one.gains == each.gains
-    mixed = selector.select(CLAIM, PAGE, k=5, title=["Oriel Tamsett"] * 3 + ["", ""])
+    mixed = untrained().select(CLAIM, PAGE, k=5, titles=[TITLE] * 3 + ["", ""])
     assert mixed.gains != one.gains
 
 
-def test_a_budget_is_kept_and_used(selector: dgn.Selector) -> None:
-    counts = selector.encoder.token_counts(PAGE)
-    for budget in (15, 30, 60, 500):
-        picked = selector.select(CLAIM, PAGE, budget=budget)
-        assert sum(counts[index] for index in picked.indices) <= budget
-    assert len(selector.select(CLAIM, PAGE, budget=500)) >= 4
-    assert len(selector.select(CLAIM, PAGE, budget=1)) == 0
+def test_loose_passages_are_a_set(selector: dgn.Selector) -> None:
+    plain = selector.select(CLAIM, PAGE, k=5, titles=TITLE)
+    order = list(range(5))
+    for seed in range(4):
+        random.Random(seed).shuffle(order)
+        shuffled = selector.select(CLAIM, [PAGE[n] for n in order], k=5, titles=TITLE)
+        assert [order[index] for index in shuffled.indices] == list(plain.indices)
+        assert shuffled.gains == pytest.approx(plain.gains, rel=1e-5)
 
 
-def test_cover_gives_the_smallest_prefix_that_is_enough(selector: dgn.Selector) -> None:
-    whole = selector.select(CLAIM, PAGE, k=5)
-    shares = covered_shares(whole.encoded, whole.indices)
+def test_loose_passages_are_a_set_on_the_samples(selector: dgn.Selector) -> None:
+    for example in itertools.islice(read_examples(SAMPLES), 15):
+        texts = example.query.texts
+        plain = selector.select(example.query.text, texts)
+        turned = selector.select(example.query.text, texts[::-1])
+        assert [len(texts) - 1 - index for index in turned.indices] == list(plain.indices)
+        assert turned.gains == pytest.approx(plain.gains, rel=1e-5)
+
+
+def test_sentences_of_documents_are_ordered() -> None:
+    loose = shipped().select(CLAIM, PAGE)
+    document = shipped().select(CLAIM, documents=[{"sentences": PAGE}])
+    turned = shipped().select(CLAIM, documents=[{"sentences": PAGE[::-1]}])
+    assert [passage.position for passage in document.passages] == list(document.indices)
+    assert document.gains != turned.gains
+    assert document.gains != loose.gains
+
+
+def test_documents_give_passages_with_positions_and_metadata(selector: dgn.Selector) -> None:
+    page = {"text": " ".join(PAGE), "title": TITLE, "id": "p", "url": "u"}
+    selection = selector.select(CLAIM, documents=[page, MORE], k=8)
+    assert len(selection.query.passages) == 8
+    for index, passage in zip(selection.indices, selection.passages, strict=True):
+        assert passage == selection.query.passages[index]
+        text = page["text"] if passage.document == 0 else MORE.text
+        assert text[passage.start : passage.end] == passage.text
+        assert dict(passage.metadata) == ({"url": "u"} if passage.document == 0 else {})
+
+
+PASSAGES = {
+    "tuple": lambda: tuple(PAGE),
+    "strings": lambda: np.array(PAGE),
+    "objects": lambda: np.array(PAGE, dtype=object),
+    "generator": lambda: iter(PAGE),
+    "series": lambda: pytest.importorskip("pandas").Series(PAGE, index=list("abcde")),
+}
+
+
+@pytest.mark.parametrize("kind", PASSAGES)
+def test_passages_may_be_any_iterable(kind: str) -> None:
+    selection = untrained().select(CLAIM, PASSAGES[kind](), k=2)
+    assert selection == untrained().select(CLAIM, PAGE, k=2)
+    assert all(type(text) is str for text in selection.texts)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint8])
+def test_numpy_integers_are_integers(kind: type) -> None:
+    plain = untrained().select(CLAIM, PAGE, k=2, max_tokens=40)
+    assert untrained().select(CLAIM, PAGE, k=kind(2), max_tokens=kind(40)) == plain
+    queries = [{"query": CLAIM, "passages": PAGE}]
+    (many,) = untrained().select_many(queries, k=kind(2), max_tokens=kind(40), batch_size=kind(3))
+    assert many.indices == plain.indices
+
+
+def test_blank_passages_are_allowed_and_keep_indices(selector: dgn.Selector) -> None:
+    texts = ["", "…", *PAGE, " "]
+    in_order = selector.select(CLAIM, documents=[{"sentences": texts}], k=8)
+    assert set(in_order.indices[:5]) == {2, 3, 4, 5, 6}
+    loose = selector.select(CLAIM, texts, k=8)
+    assert set(loose.indices[:4]) == {2, 3, 4, 5}, "the last sentence states nothing by itself"
+    assert all(np.isfinite([*in_order.gains, *loose.gains]))
+    documents = [{"sentences": ["", PAGE[1], "", PAGE[3]]}]
+    assert set(selector.select(CLAIM, documents=documents, k=2).indices) == {1, 3}
+
+
+def test_line_breaks_and_capitals_hide_no_word() -> None:
+    passages = ["The bridge\nOpened\nin 1890.", "No."]
+    selection = untrained().select("The bridge opened in 1890", passages)
+    assert selection.explain().selected[0].covered > 0.95
+
+
+# How much is selected
+
+
+def test_max_tokens_is_respected_and_used(selector: dgn.Selector) -> None:
+    counts = selector.encoder.count_tokens(PAGE)
+    for limit in (15, 30, 60, 500):
+        selection = selector.select(CLAIM, PAGE, max_tokens=limit)
+        assert sum(counts[index] for index in selection.indices) <= limit
+    assert len(selector.select(CLAIM, PAGE, max_tokens=1)) == 0
+
+
+def test_large_budget_selects_all_that_is_useful() -> None:
+    assert len(untrained().select(CLAIM, PAGE, max_tokens=500)) >= 4
+
+
+def test_k_and_max_tokens_both_hold(selector: dgn.Selector) -> None:
+    counts = selector.encoder.count_tokens(PAGE)
+    for k, limit in itertools.product((1, 2, 3), (15, 30, 60, 500)):
+        selection = selector.select(CLAIM, PAGE, k=k, max_tokens=limit)
+        assert len(selection) <= k
+        assert sum(counts[index] for index in selection.indices) <= limit
+    assert len(selector.select(CLAIM, PAGE, k=2, max_tokens=500)) == 2
+
+
+def test_tokens_are_counted_by_the_users_function() -> None:
+    asked: list[str] = []
+
+    def characters(text: str) -> int:
+        asked.append(text)
+        return len(text)
+
+    selection = untrained().select(CLAIM, PAGE, max_tokens=60, count_tokens=characters)
+    assert asked == PAGE
+    assert 0 < sum(map(len, selection.texts)) <= 60
+    nothing = untrained().select(CLAIM, PAGE, max_tokens=60, count_tokens=lambda _: 61)
+    assert len(nothing) == 0
+    (many,) = untrained().select_many(
+        [{"query": CLAIM, "passages": PAGE}], max_tokens=60, count_tokens=len
+    )
+    assert many.indices == selection.indices
+
+
+@pytest.mark.parametrize("count", [2.5, "3", None, -1])
+def test_counts_that_are_not_integers_are_refused(count: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"count_tokens\(text\) must be an integer"):
+        untrained().select(CLAIM, PAGE, max_tokens=20, count_tokens=lambda _: count)
+
+
+def test_numpy_integers_as_counts() -> None:
+    plain = untrained().select(CLAIM, PAGE, max_tokens=60, count_tokens=len)
+    counted = untrained().select(
+        CLAIM, PAGE, max_tokens=60, count_tokens=lambda t: np.int64(len(t))
+    )
+    assert counted == plain
+
+
+def test_budget_does_not_buy_short_passages_that_state_nothing() -> None:
+    passages = [*PAGE, "It is so.", "He did.", "No one knew."]
+    selection = shipped().select(CLAIM, passages, max_tokens=40, titles=TITLE)
+    assert set(selection.indices) >= {1, 3}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_budget_buys_the_only_passage(selector: dgn.Selector, count: int) -> None:
+    passages = ["The bridge opened in 1890."] * count
+    selection = selector.select("The bridge opened in 1890", passages, max_tokens=100)
+    assert len(selection) >= 1
+
+
+def test_coverage_gives_the_smallest_prefix_that_is_enough() -> None:
+    whole = untrained().select(CLAIM, PAGE, k=5)
+    shares = whole.problem.coverage_after(whole.indices)
     assert (np.diff(shares) >= -1e-12).all()
     assert shares[0] == 0
     for share in (0.2, 0.6, 0.9, 1.0):
-        picked = selector.select(CLAIM, PAGE, cover=share)
-        count = len(picked)
-        assert picked.indices == whole.indices[:count]
-        assert shares[count] >= share * shares[-1] - 1e-9
+        selection = untrained().select(CLAIM, PAGE, coverage=share)
+        count = len(selection)
+        assert selection.indices == whole.indices[:count]
+        assert shares[count] >= share * shares[-1] - 1e-6
         assert count == 1 or shares[count - 1] < share * shares[-1]
-        assert smallest_cover(whole.encoded, whole, share) == count
-    assert len(selector.select(CLAIM, PAGE, cover=1.0, k=1)) == 1
+        assert selection == untrained().select(CLAIM, PAGE, k=count), "the certificate too"
+    assert len(untrained().select(CLAIM, PAGE, coverage=1.0, k=1)) == 1
 
 
-def test_scores_of_a_reranker_count_as_much_as_they_are_told_to(selector: dgn.Selector) -> None:
-    plain = selector.select(CLAIM, PAGE, k=3)
+def test_coverage_stops_early(selector: dgn.Selector) -> None:
+    page = ["Oriel Tamsett studied chemistry and made windows for the cathedral.", *PAGE]
+    assert selector.select(CLAIM, page, coverage=0.9).indices == (0,)
+    assert len(selector.select(CLAIM, page * 3, coverage=0.9)) == 1
+
+
+def test_coverage_can_be_combined_with_k_and_max_tokens(selector: dgn.Selector) -> None:
+    counts = selector.encoder.count_tokens(PAGE)
+    for share, k, limit in itertools.product((0.3, 0.9), (None, 1, 3), (None, 25, 60)):
+        selection = selector.select(CLAIM, PAGE, coverage=share, k=k, max_tokens=limit)
+        whole = selector.select(CLAIM, PAGE, k=k or 5, max_tokens=limit)
+        assert len(selection) <= min(k or 5, len(whole))
+        assert sum(counts[index] for index in selection.indices) <= (limit or 500)
+        achievable = selection.problem.coverage_after(range(5))[-1]
+        assert selection.coverage >= min(share * achievable, whole.coverage) - 1e-6
+
+
+def test_coverage_works_without_named_features() -> None:
+    pooled = dgn.Selector(PooledEncoder(wordllama()))
+    assert 1 < len(pooled.select(CLAIM, PAGE, coverage=0.99)) <= 5
+    facility = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
+    assert len(facility.select(CLAIM, PAGE, coverage=1.0)) > 1
+
+
+# Scores from elsewhere
+
+
+def test_score_weight_says_how_much_scores_count() -> None:
+    plain = untrained().select(CLAIM, PAGE, k=3)
     scores = [-3.0, -3.0, -3.0, -3.0, 7.5]
-    assert selector.select(CLAIM, PAGE, k=3, scores=scores, score_weight=0).indices == plain.indices
-    assert selector.select(CLAIM, PAGE, k=1, scores=scores, score_weight=5).indices == (4,)
-    assert selector.select(CLAIM, PAGE, k=3, scores=[1.0] * 5).indices == plain.indices
+    without = untrained().select(CLAIM, PAGE, k=3, scores=scores, score_weight=0)
+    assert without.indices == plain.indices
+    assert untrained().select(CLAIM, PAGE, k=1, scores=scores, score_weight=5).indices == (4,)
 
 
-def test_many_at_once_are_each_alone(selector: dgn.Selector) -> None:
-    queries = [
-        {"claim": CLAIM, "sentences": PAGE, "title": "Oriel Tamsett"},
-        {"claim": "The cathedral is cold", "documents": [MORE]},
-        {"claim": "Cows", "sentences": ["A cow."]},
-        {"claim": CLAIM, "sentences": PAGE[::-1], "scores": [0.1, 0.5, 0.2, 0.3, 0.9]},
-    ]
-    for limits in ({"k": 3}, {"budget": 20}, {"cover": 0.8}):
-        many = list(selector.select_many(itertools.chain(queries), at_once=3, **limits))
-        for query, picked in zip(queries, many, strict=True):
-            alone = selector.select(**query, **limits)
-            assert picked.indices == alone.indices
-            assert picked.gains == pytest.approx(alone.gains, rel=1e-4)
-
-
-def test_many_takes_from_a_stream_as_it_comes(selector: dgn.Selector) -> None:
-    endless = ({"claim": f"Cow {n}", "sentences": ["A cow."]} for n in itertools.count())
-    first = list(itertools.islice(selector.select_many(endless, at_once=4), 6))
-    assert [one.question.claim for one in first] == [f"Cow {n}" for n in range(6)]
-
-
-def test_any_encoder_objective_and_maximizer(selector: dgn.Selector) -> None:
-    pooled = dgn.Selector(PooledEncoder(open_vectors("wordllama")))
-    assert len(pooled.select(CLAIM, PAGE, k=2)) == 2
-    assert pooled.select(CLAIM, PAGE, k=2).explain().picks[0].covers == ()
-    facility = dgn.Selector(selector.encoder, objective=dgn.FacilityLocation())
-    picked = facility.select(CLAIM, PAGE, k=2)
-    assert picked.explain().passed[0].like is None, "no features to compare with"
-    made = dgn.Selector(selector.encoder, objective=lambda _: dgn.FeatureCoverage())
-    assert len(made.select(CLAIM, PAGE, k=2)) == 2
-    searched = dgn.Selector(selector.encoder, maximizer=dgn.exact)
-    greedy = selector.select(CLAIM, PAGE, k=3)
-    assert searched.select(CLAIM, PAGE, k=3).values[-1] >= greedy.values[-1] - 1e-6
-
-
-@pytest.mark.parametrize(
-    ("arguments", "names"),
-    [
-        ({"claim": " ", "sentences": PAGE}, "claim"),
-        ({"claim": "?!", "sentences": PAGE}, "claim"),
-        ({"claim": CLAIM}, "sentences, documents"),
-        ({"claim": CLAIM, "sentences": PAGE, "documents": [MORE]}, "sentences, documents"),
-        ({"claim": CLAIM, "sentences": []}, "sentences"),
-        ({"claim": CLAIM, "sentences": "one string"}, "sentences"),
-        ({"claim": CLAIM, "sentences": [3]}, "sentences"),
-        ({"claim": CLAIM, "documents": [""]}, "documents"),
-        ({"claim": CLAIM, "documents": "text"}, "documents"),
-        ({"claim": CLAIM, "documents": [{"body": "x"}]}, "documents"),
-        ({"claim": CLAIM, "documents": [{"text": "Hi.", "title": None}]}, "documents"),
-        ({"claim": CLAIM, "documents": [{"sentences": "abc"}]}, "documents"),
-        ({"claim": CLAIM, "documents": [5]}, "documents"),
-        ({"claim": CLAIM, "documents": 5}, "documents"),
-        ({"claim": 5, "sentences": PAGE}, "claim"),
-        ({"claim": "A \ud800 claim", "sentences": PAGE}, "claim"),
-        ({"claim": CLAIM, "sentences": ["half \udc00"]}, "sentences"),
-        ({"claim": CLAIM, "sentences": {"a": 1}}, "sentences"),
-        ({"claim": CLAIM, "sentences": PAGE, "title": 3}, "title"),
-        ({"claim": CLAIM, "sentences": PAGE, "scores": "12345"}, "scores"),
-        ({"claim": CLAIM, "sentences": PAGE, "scores": [1e308, -1e308, 0, 0, 0]}, "scores"),
-        ({"claim": CLAIM, "sentences": PAGE, "scores": [10**400] * 5}, "scores"),
-        ({"claim": CLAIM, "sentences": PAGE, "budget": 10**400}, "budget"),
-        ({"claim": CLAIM, "documents": [MORE], "title": "T"}, "title"),
-        ({"claim": CLAIM, "sentences": PAGE, "title": ["T"]}, "title"),
-        ({"claim": CLAIM, "sentences": PAGE, "scores": [1.0]}, "scores"),
-        ({"claim": CLAIM, "sentences": PAGE, "scores": [float("nan")] * 5}, "scores"),
-        ({"claim": CLAIM, "sentences": PAGE, "k": 0}, "k"),
-        ({"claim": CLAIM, "sentences": PAGE, "k": 2.5}, "k"),
-        ({"claim": CLAIM, "sentences": PAGE, "cover": 1.5}, "cover"),
-        ({"claim": CLAIM, "sentences": PAGE, "budget": 5, "k": 2}, "budget"),
-        ({"claim": CLAIM, "sentences": PAGE, "budget": -5}, "budget"),
-        ({"claim": CLAIM, "sentences": PAGE, "score_weight": -1.0}, "score_weight"),
-    ],
-)
-def test_mistakes_are_named(selector: dgn.Selector, arguments: dict, names: str) -> None:
-    with pytest.raises(InvalidInput) as raised:
-        selector.select(**arguments)
-    assert raised.value.argument == names
-
-
-def test_cover_needs_no_names(selector: dgn.Selector) -> None:
-    pooled = dgn.Selector(PooledEncoder(open_vectors("wordllama")))
-    assert 1 < len(pooled.select(CLAIM, PAGE, cover=0.99)) <= 5
-    facility = dgn.Selector(selector.encoder, objective=dgn.FacilityLocation())
-    assert len(facility.select(CLAIM, PAGE, cover=1.0)) > 1
-    assert "covered" not in str(facility.select(CLAIM, PAGE, k=2).explain())
-
-
-def test_equal_scores_say_nothing(selector: dgn.Selector) -> None:
+def test_equal_scores_change_nothing(selector: dgn.Selector) -> None:
     plain = selector.select(CLAIM, PAGE, k=3)
     equal = selector.select(CLAIM, PAGE, k=3, scores=[7.0] * 5)
     assert equal.indices == plain.indices
     assert equal.gains == pytest.approx(plain.gains, rel=1e-5)
 
 
-def test_a_budget_buys_no_short_sentences_that_say_nothing() -> None:
-    shipped = dgn.Selector.from_pretrained()
-    page = [*PAGE, "It is so.", "He did.", "No one knew."]
-    picked = shipped.select(CLAIM, page, budget=40, title="Oriel Tamsett")
-    assert set(picked.indices) >= {1, 3}
+@pytest.mark.parametrize("scale", [1e300, 1.7e308, 1e-300])
+def test_scores_may_be_of_any_size(selector: dgn.Selector, scale: float) -> None:
+    scores = np.array([-1.0, 0.0, 0.2, 0.1, 1.0])
+    small = selector.select(CLAIM, PAGE, k=3, scores=scores)
+    large = selector.select(CLAIM, PAGE, k=3, scores=scale * scores)
+    assert large.indices == small.indices
+    assert large.gains == pytest.approx(small.gains, rel=1e-5)
 
 
-def test_what_cannot_be_saved_is_not(selector: dgn.Selector, tmp_path) -> None:
-    with pytest.raises(InvalidInput, match="by hand"):
-        dgn.Selector(selector.encoder, maximizer=dgn.exact).save_pretrained(tmp_path / "m")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="a file"):
-        selector.save_pretrained(tmp_path / "file")
+def test_best_score_is_worth_a_multiple_of_the_largest_gain() -> None:
+    def roots(objective: SetFunction, items: Items) -> SetFunction:
+        assert isinstance(objective, FeatureCoverage)
+        assert items.size == 5
+        return FeatureCoverage(objective.weights, Sqrt())
 
-
-@pytest.mark.parametrize("query", [("a", ["b"]), "text", {"claim": "a", "passages": []}, {}])
-def test_queries_that_are_none_are_named(selector: dgn.Selector, query: object) -> None:
-    good = {"claim": CLAIM, "sentences": PAGE}
-    with pytest.raises(InvalidInput, match="at 1"):
-        list(selector.select_many([good, query]))  # type: ignore[list-item]
-
-
-def test_the_best_score_is_worth_what_was_said(selector: dgn.Selector) -> None:
-    def roots(encoded: Encoded) -> dgn.FeatureCoverage:
-        assert isinstance(encoded.objective, dgn.FeatureCoverage)
-        return dgn.FeatureCoverage(encoded.objective.weights, Sqrt())
-
-    for one in (selector, dgn.Selector(selector.encoder, objective=roots)):
+    for one in (untrained(), dgn.Selector(untrained().encoder, objective=roots)):
         plain = one.select(CLAIM, PAGE, k=1).gains[0]
-        low = one.select(CLAIM, [*PAGE[:4], "!"], k=1, scores=[0, 0, 0, 0, 1], score_weight=2)
+        scores = [0, 0, 0, 0, 1]
+        low = one.select(CLAIM, [*PAGE[:4], "!"], k=1, scores=scores, score_weight=2)
         assert low.indices == (4,)
         assert low.gains[0] == pytest.approx(2 * plain, rel=0.3)
+
+
+def test_scores_decide_alone_if_no_word_is_found(selector: dgn.Selector) -> None:
     words = selector.select("bridge", ["...", "!!!", "???"], scores=[0, 1, 2], k=1)
     assert words.indices == (2,)
 
 
-def test_a_long_page_among_short_ones_is_taken_by_itself(selector: dgn.Selector) -> None:
-    queries = [{"claim": "Cows", "sentences": ["A cow."] * n} for n in (1, 2, 5000, 1, 3)]
-    picked = list(selector.select_many(queries, k=2))
-    assert [len(one.candidates) for one in picked] == [1, 2, 5000, 1, 3]
-    assert [len(one) for one in picked] == [1, 2, 2, 1, 2]
+# Many queries
 
 
-def test_line_breaks_and_capitals_hide_no_word(selector: dgn.Selector) -> None:
-    picked = selector.select("The bridge opened in 1890", ["The bridge\nOpened\nin 1890.", "No."])
-    assert picked.explain().picks[0].covered > 0.95
+QUERIES = [
+    {"query": CLAIM, "passages": PAGE, "titles": TITLE},
+    {"query": "The cathedral is cold", "documents": [MORE]},
+    {"query": "Cows", "passages": ["A cow."]},
+    {"query": CLAIM, "passages": PAGE[::-1], "scores": [0.1, 0.5, 0.2, 0.3, 0.9]},
+]
 
 
-def test_sentences_without_words_are_no_harm(selector: dgn.Selector) -> None:
-    picked = selector.select(CLAIM, ["", "…", *PAGE, " "], k=8)
-    assert set(picked.indices[:5]) == {2, 3, 4, 5, 6}
-    assert all(np.isfinite(picked.gains))
+@pytest.mark.parametrize(
+    "limits",
+    [{"k": 3}, {"max_tokens": 20}, {"coverage": 0.8}, {"k": 2, "max_tokens": 30, "coverage": 0.9}],
+    ids=str,
+)
+def test_many_queries_are_answered_as_each_alone(
+    selector: dgn.Selector, limits: dict[str, Any]
+) -> None:
+    many = list(selector.select_many(itertools.chain(QUERIES), batch_size=3, **limits))
+    for query, found in zip(QUERIES, many, strict=True):
+        alone = selector.select(**query, **limits)
+        assert found.indices == alone.indices
+        assert found.gains == pytest.approx(alone.gains, abs=1e-5)
+        assert found.query == alone.query
+        assert found.scores == pytest.approx(alone.scores, abs=1e-5)
 
 
-def test_a_selection_is_json(selector: dgn.Selector) -> None:
-    picked = selector.select(CLAIM, documents=[" ".join(PAGE)], k=2)
-    row = json.loads(json.dumps(picked.as_dict()))
-    assert [pick["index"] for pick in row["picks"]] == list(picked.indices)
-    assert row["picks"][0]["text"] == picked.texts[0]
-    assert row["certificate"] == picked.certificate.ratio
+def test_many_queries_of_the_samples_are_answered_as_each_alone(selector: dgn.Selector) -> None:
+    rows = [json.loads(line) for line in SAMPLES.read_text(encoding="utf-8").splitlines()]
+    queries = [{"query": row["claim"], "documents": row["documents"]} for row in rows]
+    many = list(selector.select_many(queries, k=7))
+    assert len(many) == 100
+    for query, found in zip(queries, many, strict=True):
+        alone = selector.select(**query, k=7)
+        assert found.indices == alone.indices
+        assert found.gains == pytest.approx(alone.gains, abs=1e-5)
 
 
-def test_encoders_take_queries(selector: dgn.Selector) -> None:
-    encoded = selector.encoder.encode([Query.of_page(CLAIM, PAGE)])
-    assert "".join(facet.name for facet in encoded.name_facets(0)) == CLAIM.replace(" ", "")[:-1]
+def test_capitals_of_another_query_of_the_batch_have_no_effect(selector: dgn.Selector) -> None:
+    # A word once had the capital flag of another query of the batch that contained its tokens.
+    lower = {
+        "query": "a tamsett of sikkim sank in lowmere",
+        "passages": ["tamsett sank.", "sikkim and lowmere.", "it sank in sikkim", "nothing"],
+    }
+    upper = {
+        "query": "Tamsett Of Sikkim Sank In Lowmere",
+        "passages": ["Tamsett Sank.", "Sikkim", "River"],
+    }
+    for order in ([lower, upper], [upper, lower]):
+        for query, found in zip(order, selector.select_many(order, k=3), strict=True):
+            alone = selector.select(**query, k=3)
+            assert found.indices == alone.indices
+            assert found.gains == pytest.approx(alone.gains, abs=1e-5)
+
+
+def test_queries_are_read_from_a_stream_as_needed() -> None:
+    taken: list[int] = []
+
+    def endless():
+        for number in itertools.count():
+            taken.append(number)
+            yield {"query": f"Cow {number}", "passages": ["A cow."]}
+
+    first = list(itertools.islice(untrained().select_many(endless(), batch_size=4), 6))
+    assert [one.query.text for one in first] == [f"Cow {n}" for n in range(6)]
+    assert len(taken) == 8
+
+
+def test_long_query_among_short_ones_is_searched_by_itself() -> None:
+    queries = [{"query": "Cows", "passages": ["A cow."] * n} for n in (1, 2, 5000, 1, 3)]
+    found = list(untrained().select_many(queries, k=2))
+    assert [len(one.query.passages) for one in found] == [1, 2, 5000, 1, 3]
+    assert [len(one) for one in found] == [1, 2, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (("a", ["b"]), "must be a dictionary"),
+        ("text", "must be a dictionary"),
+        ({"query": "a", "passages": []}, "passages contains no passage"),
+        ({"query": "a", "sentences": ["b"]}, "has the unknown key 'sentences'"),
+        ({"passages": ["b"]}, "has no query"),
+        ({}, "has no query"),
+    ],
+)
+def test_broken_queries_are_named_by_their_number(query: Any, message: str) -> None:
+    good = {"query": CLAIM, "passages": PAGE}
+    with pytest.raises(InvalidInput, match=r"queries\[1\]") as raised:
+        list(untrained().select_many([good, query]))
+    assert message in str(raised.value)
+    assert raised.value.argument == "queries[1]"
+
+
+def test_built_queries_are_answered_in_one_batch() -> None:
+    queries = [dgn.Query.of(**query) for query in QUERIES]
+    found = untrained().select_queries(queries, k=2)
+    assert [one.query for one in found] == queries
+    for query, one in zip(QUERIES, found, strict=True):
+        assert one.indices == untrained().select(**query, k=2).indices
+    assert untrained().select_queries([]) == []
+
+
+def test_threads_can_share_a_selector(selector: dgn.Selector) -> None:
+    expected = selector.select(CLAIM, PAGE, k=3)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: selector.select(CLAIM, PAGE, k=3), range(16)))
+    assert all(one == expected for one in found)
+
+
+# Other parts
+
+
+def test_any_encoder_objective_and_maximizer() -> None:
+    pooled = dgn.Selector(PooledEncoder(wordllama()))
+    assert len(pooled.select(CLAIM, PAGE, k=2)) == 2
+    assert pooled.select(CLAIM, PAGE, k=2).explain().selected[0].covers == ()
+    facility = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
+    assert len(facility.select(CLAIM, PAGE, k=2)) == 2
+    made = dgn.Selector(untrained().encoder, objective=lambda _f, _items: FeatureCoverage())
+    assert len(made.select(CLAIM, PAGE, k=2)) == 2
+
+
+@pytest.mark.parametrize("maximizer", [dgn.exact, dgn.lazy_greedy])
+def test_any_maximizer(maximizer: Any) -> None:
+    searched = dgn.Selector(untrained().encoder, maximizer=maximizer)
+    greedy = untrained().select(CLAIM, PAGE, k=3)
+    assert searched.select(CLAIM, PAGE, k=3).values[-1] >= greedy.values[-1] - 1e-6
+    many = list(searched.select_many(QUERIES, k=2))
+    for query, found in zip(QUERIES, many, strict=True):
+        assert found.indices == searched.select(**query, k=2).indices
+
+
+def test_selector_with_its_own_search_cannot_be_saved(tmp_path: Path) -> None:
+    for part in ({"maximizer": dgn.exact}, {"objective": dgn.FacilityLocation()}):
+        with pytest.raises(InvalidInput, match="its own objective or maximizer"):
+            dgn.Selector(untrained().encoder, **part).save_pretrained(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "message"),
+    [
+        ({"k": 0}, "k", "k must be an integer of at least 1; got 0"),
+        ({"k": 2.5}, "k", "got 2.5"),
+        ({"k": True}, "k", "got True"),
+        ({"k": "3"}, "k", "got '3'"),
+        ({"max_tokens": "20"}, "max_tokens", "max_tokens must be a number; got '20'"),
+        ({"max_tokens": -5}, "max_tokens", "greater than 0; got -5"),
+        ({"max_tokens": 0}, "max_tokens", "greater than 0"),
+        ({"max_tokens": float("nan")}, "max_tokens", "a number"),
+        ({"max_tokens": float("inf")}, "max_tokens", "got inf"),
+        ({"max_tokens": 10**400}, "max_tokens", "a number"),
+        ({"max_tokens": [20]}, "max_tokens", "a number"),
+        ({"coverage": 1.5}, "coverage", "greater than 0 and at most 1; got 1.5"),
+        ({"coverage": 0}, "coverage", "got 0"),
+        ({"coverage": "0.9"}, "coverage", "a number; got '0.9'"),
+        ({"score_weight": -1.0}, "score_weight", "at least 0; got -1"),
+        ({"score_weight": None}, "score_weight", "a number"),
+        ({"count_tokens": len}, "count_tokens", "count_tokens needs max_tokens"),
+        ({"count_tokens": 3, "max_tokens": 9}, "count_tokens", "a function of a string"),
+        ({"scores": [1.0]}, "scores", "scores has 1 entries for 5 passages"),
+        ({"scores": [0, 0, float("nan"), 0, 0]}, "scores", "got nan at position 2"),
+        ({"titles": ["T"] * 4}, "titles", "titles has 4 entries for 5 passages"),
+    ],
+)
+def test_mistakes_are_named(arguments: dict[str, Any], name: str, message: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        untrained().select(CLAIM, PAGE, **arguments)
+    assert raised.value.argument == name
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("size", [0, 2.5, "3", None])
+def test_batch_size_is_checked(size: Any) -> None:
+    with pytest.raises(DGNError, match="batch_size must be an integer of at least 1"):
+        list(untrained().select_many([{"query": CLAIM, "passages": PAGE}], batch_size=size))
 
 
 def test_selecting_needs_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "import dgn\n"
-        "picked = dgn.Selector.from_pretrained().select('It sank', ['It sank.', 'No.'], k=1)\n"
-        "picked.explain()\n"
-        "print(picked.indices)\n"
+        "found = dgn.Selector.from_pretrained().select('It sank', ['It sank.', 'No.'], k=1)\n"
+        "found.explain()\n"
+        "print(found.indices)\n"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
@@ -266,6 +488,11 @@ def test_selecting_needs_no_torch() -> None:
     assert done.stdout.strip() == "(0,)", done.stderr
 
 
-def test_every_error_is_ours(selector: dgn.Selector) -> None:
-    with pytest.raises(DGNError):
-        list(selector.select_many([{"claim": CLAIM, "sentences": PAGE}], at_once=0))
+@pytest.mark.parametrize("limits", [{}, {"max_tokens": 40}], ids=str)
+@pytest.mark.parametrize("coverage", [0.2, 0.5, 0.8, 1.0])
+def test_coverage_limit_keeps_the_first_passages(coverage: float, limits: dict[str, int]) -> None:
+    full = untrained().select(CLAIM, PAGE, k=5, **limits)
+    cut = untrained().select(CLAIM, PAGE, k=5, coverage=coverage, **limits)
+    assert cut.indices == full.indices[: len(cut.indices)]
+    assert cut.gains == full.gains[: len(cut.indices)]
+    assert 0 < cut.certificate.ratio <= 1

@@ -1,25 +1,25 @@
 import math
-from pathlib import Path
 
 import pytest
 
-from dgn.errors import BrokenInput
-from dgn.text import Idf
+from dgn.text import Idf, token_idf
+from models import wordllama
 
 
-def test_rare_words_weigh_more_and_unseen_ones_most(tmp_path: Path) -> None:
+def test_rare_words_have_larger_weights_and_unseen_words_the_largest() -> None:
     idf = Idf.of([["a", "b", "a"], ["a"], ["a", "c"]])
     often, seldom, never = idf.weights(["a", "b", "zzz"]).tolist()
     assert often == pytest.approx(math.log(4 / 4) + 1)
     assert seldom == pytest.approx(math.log(4 / 2) + 1)
     assert never == pytest.approx(math.log(4 / 1) + 1)
-    idf.save(tmp_path / "idf.json")
-    assert Idf.load(tmp_path / "idf.json") == idf
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"documents": 3}', '{"documents": 1, "counts": 2}'])
-def test_a_file_that_is_none(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "idf.json"
-    path.write_text(content)
-    with pytest.raises(BrokenInput, match="found no IDF"):
-        Idf.load(path)
+def test_counted_documents_are_equal_whatever_the_order() -> None:
+    assert Idf.of([["a", "b"], ["a"]]) == Idf.of([["a"], ["b", "a"]])
+
+
+def test_shipped_idf_has_one_value_per_token() -> None:
+    shipped = token_idf()
+    assert shipped.shape == (len(wordllama().table),)
+    (the,), (cat,) = wordllama().token_rows(["the", "cat"])
+    assert 1 <= shipped[the] < shipped[cat]

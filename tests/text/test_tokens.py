@@ -1,7 +1,6 @@
 import pytest
 
-from dgn.text.sentences import split_sentences
-from dgn.text.tokens import clean_brackets, split_words, title_words
+from dgn.text import FUNCTION_WORDS, clean_brackets, has_words, split_words, title_text
 
 
 @pytest.mark.parametrize(
@@ -22,28 +21,16 @@ def test_brackets_and_titles() -> None:
     assert clean_brackets("-LRB- a -RRB- -LSB- b -RSB- -LCB- c -RCB- B-52") == (
         "( a ) [ b ] { c } B-52"
     )
-    assert title_words("Harbour_Lights_-LRB-film-RRB-") == "Harbour Lights (film)"
+    assert title_text("Harbour_Lights_-LRB-film-RRB-") == "Harbour Lights (film)"
 
 
-def test_sentences_know_their_places() -> None:
-    text = "Dr. Moreau lives in Zürich.  She paints.\n\nA heading\n\nReally? Yes!  "
-    spans = split_sentences(text)
-    assert [span.text for span in spans] == [
-        "Dr. Moreau lives in Zürich.",
-        "She paints.",
-        "A heading",
-        "Really?",
-        "Yes!",
-    ]
-    for span in spans:
-        assert text[span.start : span.end] == span.text
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", False), ("?! …", False), ("½", True), ("北", True), ("a.", True)]
+)
+def test_has_words(text: str, expected: bool) -> None:
+    assert has_words(text) is expected
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\n\n"])
-def test_a_text_of_nothing_has_no_sentence(text: str) -> None:
-    assert split_sentences(text) == []
-
-
-def test_repeated_sentences_have_different_places() -> None:
-    spans = split_sentences("Yes. Yes. Yes.")
-    assert [span.start for span in spans] == [0, 5, 10]
+def test_function_words_are_lower_case_words() -> None:
+    assert {"the", "of", "was"} <= FUNCTION_WORDS
+    assert all(word.islower() and word.isalpha() for word in FUNCTION_WORDS)

@@ -1,11 +1,25 @@
+"""The configuration of a run: files, flags and their mistakes."""
+
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from dgn.encoders import PooledFamily, family_names, find_family
+from dgn.encoders.facets.family import FacetSettings
+from dgn.encoders.pooled.family import PooledSettings
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.training import FitConfig, NetworkConfig, RunConfig, read_config
-from dgn.training.config import SETTINGS, config_of
-from dgn.unfolding import Fixed, Geometric, Linear
+from dgn.settings import types_of
+from dgn.training.config import (
+    SECTIONS,
+    DataConfig,
+    FitConfig,
+    NetworkConfig,
+    RunConfig,
+    config_of,
+    read_config,
+)
+from dgn.training.schedules import Fixed, Geometric, Linear
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -14,12 +28,16 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
-    text = '[fit]\nlearning_rate = 1\nepochs = 3\n[network]\nwidths = [8, 4]\nmodel = "encoder"\n'
+def test_file_changes_the_settings_that_it_names(tmp_path: Path) -> None:
+    text = (
+        '[fit]\nlearning_rate = 1\nepochs = 3\n[network]\narchitecture = "encoder"\n'
+        "[pooled]\nwidths = [8, 4]\n"
+    )
     config = read_config(written(tmp_path, text))
     assert config.fit == FitConfig(learning_rate=1.0, epochs=3)
     assert type(config.fit.learning_rate) is float
-    assert config.network == NetworkConfig(model="encoder", widths=(8, 4))
+    assert config.network == NetworkConfig(architecture="encoder")
+    assert config.encoder == PooledSettings(widths=(8, 4))
     assert config.machine == RunConfig().machine
 
 
@@ -27,56 +45,104 @@ def test_one_folder_needs_no_list() -> None:
     assert RunConfig().with_settings({"train": "features"}).data.train == ("features",)
 
 
-def test_flags_go_before_the_file() -> None:
+def test_later_settings_take_precedence() -> None:
     config = RunConfig().with_settings({"epochs": 3, "seed": 1}).with_settings({"epochs": 4})
     assert (config.fit.epochs, config.fit.seed) == (4, 1)
 
 
-def test_tables_come_back_as_the_same_configuration() -> None:
-    config = RunConfig().with_settings({"train": ["a", "b"], "judged_at": [2], "clip": 0.5})
-    assert config_of(config.as_tables(), "config.json") == config
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"train": ["a", "b"], "eval_ks": [2], "max_grad_norm": 0.5, "widths": [3, 4]},
+        {"encoder": "facets", "rank": 2, "partial": ["c"], "validation": 'with "quotes" é'},
+    ],
+)
+def test_tables_and_toml_give_the_same_configuration(settings: dict) -> None:
+    config = RunConfig().with_settings(settings)
+    assert config_of(config.to_tables(), "config.json") == config
+    assert config_of(tomllib.loads(config.to_toml()), "run.toml") == config
 
 
 def test_names_are_unique_across_sections() -> None:
-    names = [name for settings in SETTINGS.values() for name in settings]
-    assert len(names) == len(set(names))
+    for family in family_names():
+        sections = [*SECTIONS.values(), find_family(family).settings]
+        names = [name for section in sections for name in types_of(section)]
+        assert len(names) == len(set(names))
+
+
+def test_settings_of_the_encoder_form_a_table_with_its_name() -> None:
+    assert RunConfig().encoder == PooledFamily.settings()
+    assert "pooled" in RunConfig().to_tables()
+    facets = RunConfig().with_settings({"encoder": "facets", "hidden": 5})
+    assert facets.encoder == FacetSettings(hidden=5)
+    assert facets.to_tables()["facets"]["hidden"] == 5
+    assert "pooled" not in facets.to_tables()
+    # Other settings of the same run keep those of the encoder.
+    assert facets.with_settings({"epochs": 2}).encoder == FacetSettings(hidden=5)
+    assert facets.with_settings({"encoder": "pooled"}).encoder == PooledSettings()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[fit]\nlearning_rat = 1.0", r"learning_rat \(did you mean learning_rate\?\)"),
-        ("[fitt]\nepochs = 1", r"unknown \[fitt\] \(did you mean fit\?\)"),
-        ("epochs = 1", r"unknown \[epochs\]"),
-        ("[network]\nepochs = 1", r"\[network\] unknown epochs"),
-        ("[fit]\nepochs = 1.5", "epochs = 1.5; allowed: a value of type int"),
-        ("[fit]\nepochs = true", "epochs = True"),
-        ("[fit]\nepochs = 0", "epochs = 0; allowed: 1 or more"),
-        ("[fit]\nlearning_rate = nan", "learning_rate = nan"),
-        ("[fit]\ntemperature = 0.0", "temperature = 0.0"),
-        ("[fit]\njudged_at = []", r"judged_at = \(\)"),
-        ("[fit]\njudged_at = 3", "judged_at = 3; allowed: a list"),
-        ("[fit]\noptimizer = 'sgd'", "optimizer = 'sgd'; allowed: adam, adamw"),
-        ("[fit]\nweight_decay = 0.1", "weight_decay = 0.1 with adam"),
-        ("[fit]\naverage = 1.0", "average = 1.0"),
-        ("[network]\ndropout = 1.0", "dropout = 1.0"),
-        ("[network]\nscale = 0", "scale = 0.0"),
-        ("[data]\nclaims = -1", "claims = -1"),
-        ("[fit]\nseed = 99999999999999999999", "seed = 9"),
-        ("[fit", "allowed: TOML"),
+        (
+            "[fit]\nlearning_rat = 1.0",
+            r"learning_rat is not a setting of \[fit\] \(did you mean learning_rate\?\)",
+        ),
+        ("[fitt]\nepochs = 1", r"\[fitt\] is not a section of a run \(did you mean fit\?\)"),
+        ("epochs = 1", r"\[epochs\] is not a section of a run"),
+        ("[network]\nepochs = 1", r"epochs is not a setting of \[network\]"),
+        ("[fit]\nepochs = 1.5", "epochs must be a value of type int; got 1.5"),
+        ("[fit]\nepochs = true", "epochs must be a value of type int; got True"),
+        ("[fit]\nepochs = 0", "epochs must be at least 1; got 0"),
+        ("[fit]\nlearning_rate = nan", "learning_rate must be a finite number; got nan"),
+        ("[fit]\nlearning_rate = 0.0", "learning_rate must be greater than 0; got 0.0"),
+        ("[fit]\ntemperature = 0.0", "temperature must be greater than 0; got 0.0"),
+        ("[fit]\neval_ks = []", r"eval_ks must be integers of at least 1; got \(\)"),
+        ("[fit]\neval_ks = [0]", r"eval_ks must be integers of at least 1; got \(0,\)"),
+        ("[fit]\neval_ks = 3", "eval_ks must be a list; got 3"),
+        ("[fit]\noptimizer = 'sgd'", "optimizer must be one of adam, adamw; got 'sgd'"),
+        ("[fit]\nweight_decay = 0.1", "weight_decay has no effect with the optimizer adam"),
+        ("[fit]\nema_decay = 1.0", "ema_decay must be at least 0 and below 1; got 1.0"),
+        ("[fit]\ndistill_weight = 1.5", "distill_weight must be from 0 to 1; got 1.5"),
+        ("[network]\ndropout = 1.0", "dropout must be at least 0 and below 1; got 1.0"),
+        ("[network]\nlayers = 0", "layers must be at least 1; got 0"),
+        ("[network]\nencoder = 'teapot'", "encoder must be one of pooled, facets; got 'teapot'"),
+        ("[pooled]\nscale = 0", "scale must be greater than 0; got 0.0"),
+        ("[facets]\nrank = 1", r"\[facets\] belongs to the encoder facets; this .* uses pooled"),
+        (
+            "[network]\nencoder = 'facets'\n[facets]\nrank = -1",
+            "rank must be at least 0; got -1",
+        ),
+        ("[data]\nmax_queries = -1", "max_queries must be at least 0; got -1"),
+        ("[data]\nnegative_weight = 0.0", "negative_weight must be greater than 0; got 0.0"),
+        ("[machine]\nthreads = -1", "threads must be at least 0; got -1"),
+        ("[fit]\nseed = 99999999999999999999", "seed must be below 2⁶³; got 9"),
+        ("[fit]\nseed = -1", "seed must be at least 0; got -1"),
+        ("[fit", "the file is not valid TOML"),
     ],
 )
-def test_a_mistake_is_named_with_its_file(tmp_path: Path, text: str, message: str) -> None:
+def test_mistake_is_reported_with_its_file(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BrokenInput, match=message) as error:
         read_config(written(tmp_path, text))
     assert "run.toml" in str(error.value)
 
 
-def test_a_missing_file_and_an_unknown_setting(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="no file"):
+def test_file_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"none\.toml does not exist"):
         read_config(tmp_path / "none.toml")
+
+
+def test_unknown_settings_are_reported_with_a_suggestion() -> None:
     with pytest.raises(InvalidInput, match="did you mean epochs"):
         RunConfig().with_settings({"epoch": 3})
+    with pytest.raises(InvalidInput, match="rank is a setting of the encoder facets; this run use"):
+        RunConfig().with_settings({"rank": 3})
+
+
+def test_all_folders_of_a_run() -> None:
+    data = DataConfig(train=("a",), validation="v", partial=("b", "c"))
+    assert data.folders == ("a", "b", "c", "v")
 
 
 def test_annealing() -> None:

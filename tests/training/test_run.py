@@ -1,24 +1,23 @@
+"""A run: features and a configuration in, a model folder out; it can be killed and resumed."""
+
 import json
-import os
 import random
-import signal
-import struct
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tensorboardX.proto.event_pb2 import Event
 
+from dgn.cli.main import main
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.training import RunConfig, load_network, train
+from dgn.training import EpochReport, RunConfig, is_finished, load_network, open_run, train
 from small_features import write_table
+from training.forked import start
 
-DGN = str(Path(sys.executable).with_name("dgn"))
+
+class Stopped(Exception):
+    pass
 
 
 @pytest.fixture(scope="module")
@@ -28,27 +27,31 @@ def features(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 
 def config(features: tuple[str, str], **settings: object) -> RunConfig:
-    few = {"epochs": 3, "batch_size": 16, "layers": 3, "judged_at": [1, 3], "learning_rate": 0.01}
+    few = {"epochs": 3, "batch_size": 16, "layers": 3, "eval_ks": [1, 3], "learning_rate": 0.01}
     machine = {"device": "cpu", "train": [features[0]], "validation": features[1]}
     return RunConfig().with_settings({**few, **machine, **settings})
 
 
-def read_events(folder: Path) -> dict[str, list[float]]:
-    """The scalars of TensorBoard's records: length, its checksum, the event, its checksum."""
-    (path,) = (folder / "tensorboard").iterdir()
-    content, place = path.read_bytes(), 0
-    scalars: dict[str, list[float]] = {}
-    while place < len(content):
-        (length,) = struct.unpack_from("<Q", content, place)
-        event = Event.FromString(content[place + 12 : place + 12 + length])
-        for value in event.summary.value:
-            scalars.setdefault(value.tag, []).append(value.simple_value)
-        place += 16 + length
-    return scalars
+def stop_after(steps: int) -> object:
+    """A function for on_step that stops a run after this many steps."""
+    left = steps
+
+    def stop(_: object) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Stopped
+
+    return stop
 
 
-def test_a_run_leaves_a_complete_folder(features: tuple[str, str], tmp_path: Path) -> None:
-    seen = []
+def assert_same_weights(one: torch.nn.Module, other: torch.nn.Module) -> None:
+    for name, weight in one.state_dict().items():
+        assert torch.equal(weight, other.state_dict()[name]), name
+
+
+def test_run_leaves_a_complete_folder(features: tuple[str, str], tmp_path: Path) -> None:
+    seen: list[EpochReport] = []
     result = train(config(features), tmp_path / "run", on_epoch=seen.append)
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
     assert names == [
@@ -61,88 +64,94 @@ def test_a_run_leaves_a_complete_folder(features: tuple[str, str], tmp_path: Pat
         "tensorboard",
     ]
     assert seen == list(result.reports)
-    rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
-    assert [row["epoch"] for row in rows] == [0, 1, 2, 3]
-    events = read_events(tmp_path / "run")
-    losses = [report.loss for report in result.reports[1:]]
-    assert events["train/loss"] == pytest.approx(losses)
-    assert len(events["validation/recall_at_3"]) == 4
-    card = (tmp_path / "run/README.md").read_text()
-    assert f"| {result.reports[result.best_epoch].recalls[0]:.4f} |" in card
-    assert "90 claims, seed 1" in card
-    loaded = load_network(tmp_path / "run")
-    for name, weight in result.network.state_dict().items():
-        assert torch.equal(weight, loaded.state_dict()[name])
+    assert result.resumed_at is None
+    assert not result.was_finished
+    assert_same_weights(result.network, load_network(tmp_path / "run"))
 
 
-def test_the_cards_toml_is_the_run_again(features: tuple[str, str], tmp_path: Path) -> None:
-    first = train(config(features, dropout=0.1), tmp_path / "first")
-    card = (tmp_path / "first/README.md").read_text()
-    (tmp_path / "again.toml").write_text(card.partition("```toml\n")[2].partition("```")[0])
-    command = [DGN, "train", "--config", tmp_path / "again.toml", "--out", tmp_path / "second"]
-    subprocess.run([*command, "--quiet"], check=True)
-    second = load_network(tmp_path / "second")
-    for name, weight in first.network.state_dict().items():
-        assert torch.equal(weight, second.state_dict()[name])
-
-
-def test_a_finished_run_is_not_run_again(features: tuple[str, str], tmp_path: Path) -> None:
+def test_finished_run_is_not_run_again(features: tuple[str, str], tmp_path: Path) -> None:
     first = train(config(features), tmp_path / "run")
+    assert is_finished(config(features), tmp_path / "run")
     again = train(config(features, device="auto"), tmp_path / "run", on_epoch=pytest.fail)
     assert again.was_finished
     assert (again.reports, again.best_epoch) == (first.reports, first.best_epoch)
+    opened = open_run(tmp_path / "run")
+    assert (opened.reports, opened.stopped) == (first.reports, "all epochs are done")
+    assert_same_weights(first.network, opened.network)
 
 
-def test_a_folder_of_something_else_is_left_alone(
+def test_folder_with_other_settings_is_not_changed(
     features: tuple[str, str], tmp_path: Path
 ) -> None:
     train(config(features, epochs=1), tmp_path / "run")
-    with pytest.raises(InvalidInput, match=r"another fit\.epochs, fit\.seed; allowed"):
+    with pytest.raises(
+        InvalidInput, match=r"contains a run with other settings \(fit\.epochs, fit\.seed\)"
+    ):
         train(config(features, epochs=2, seed=1), tmp_path / "run")
+    with pytest.raises(InvalidInput, match=r"other settings \(pooled\.scale\)"):
+        train(config(features, epochs=1, scale=2.0), tmp_path / "run")
+
+
+def test_folder_with_other_files_is_not_changed(features: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    with pytest.raises(InvalidInput, match="other files"):
+    with pytest.raises(InvalidInput, match="contains other files; choose a new folder"):
         train(config(features), tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.txt"]
+
+
+def test_model_of_something_else_is_not_changed(features: tuple[str, str], tmp_path: Path) -> None:
+    train(config(features, epochs=1), tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    described = json.loads(path.read_text())
+    del described["training"]
+    path.write_text(json.dumps(described))
+    with pytest.raises(InvalidInput, match="contains a model that dgn train did not write"):
+        train(config(features, epochs=1), tmp_path / "run")
+    with pytest.raises(InvalidInput, match="was not written by dgn train"):
+        load_network(tmp_path / "run")
+
+
+def test_features_that_have_changed(features: tuple[str, str], tmp_path: Path) -> None:
     changed = write_table(tmp_path / "train", 80, 5)
-    train(config((changed, features[1]), epochs=1), tmp_path / "third")
+    train(config((changed, features[1]), epochs=1), tmp_path / "run")
     meta = Path(changed, "meta.json")
     meta.write_text(meta.read_text().replace("seed 5", "seed 6"))
-    with pytest.raises(InvalidInput, match="the features"):
-        train(config((changed, features[1]), epochs=1), tmp_path / "third")
+    with pytest.raises(InvalidInput, match=r"other settings \(features\)"):
+        train(config((changed, features[1]), epochs=1), tmp_path / "run")
 
 
-def test_part_of_the_claims(features: tuple[str, str], tmp_path: Path) -> None:
-    result = train(config(features, claims=20, epochs=1), tmp_path / "run")
+def test_part_of_the_queries(features: tuple[str, str], tmp_path: Path) -> None:
+    result = train(config(features, max_queries=20, epochs=1), tmp_path / "run")
     assert len(result.reports) == 2
-    with pytest.raises(InvalidInput, match="claims: found 1,000"):
-        train(config(features, claims=1000), tmp_path / "more")
+    with pytest.raises(InvalidInput, match="max_queries must be at most 90; got 1,000"):
+        train(config(features, max_queries=1000), tmp_path / "more")
 
 
-def test_bad_input(features: tuple[str, str], tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="train: found no folder"):
-        train(RunConfig(), tmp_path / "run")
-    with pytest.raises(InvalidInput, match="no features in"):
-        train(config(("nowhere", features[1])), tmp_path / "run")
-    other = write_table(tmp_path / "other", 10, 1, dimension=5)
-    with pytest.raises(InvalidInput, match="vectors of 5 dimensions"):
-        train(config((features[0], other)), tmp_path / "run")
-    for device in ("teapot", "meta", "cuda:99"):
-        with pytest.raises(InvalidInput, match=f"device: found {device}"):
-            train(config(features, device=device), tmp_path / "run")
-    broken = write_table(tmp_path / "broken", 10, 1)
-    Path(broken, "gold.npy").write_bytes(Path(broken, "gold.npy").read_bytes()[:-3])
-    with pytest.raises(BrokenInput, match=r"gold\.npy"):
-        train(config((broken, features[1])), tmp_path / "run")
-    Path(broken, "meta.json").write_text("{")
-    with pytest.raises(BrokenInput):
-        train(config((broken, features[1])), tmp_path / "run")
-    with pytest.raises(InvalidInput, match="2 layers for the encoder"):
-        train(config(features, model="encoder", widths=[3]), tmp_path / "run")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"train": []}, "train is not set"),
+        ({"train": ["nowhere"]}, "contains no features"),
+        ({"device": "teapot"}, "device must be auto, cpu, cuda or cuda:N; got 'teapot'"),
+        ({"device": "cuda:99"}, "The device cuda:99 is not available"),
+        (
+            {"architecture": "encoder", "widths": [3]},
+            "widths must be 2 layers for the encoder",
+        ),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_written(
+    features: tuple[str, str], tmp_path: Path, settings: dict, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        train(config(features, **settings), tmp_path / "run")
+    assert not list(tmp_path.glob("run/*"))
 
 
 def test_loading_is_strict(features: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with pytest.raises(InvalidInput, match="allowed: a folder of dgn train"):
+    with pytest.raises(InvalidInput, match=r"is not a model folder: it has no config\.json"):
         load_network(run)
     train(config(features, epochs=1), run)
     weights = load_file(run / "model.safetensors")
@@ -150,62 +159,131 @@ def test_loading_is_strict(features: tuple[str, str], tmp_path: Path) -> None:
     with pytest.raises(BrokenInput, match="extra"):
         load_network(run)
     (run / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(BrokenInput, match=r"model\.safetensors"):
+    with pytest.raises(BrokenInput, match=r"model\.safetensors: expected a safetensors file"):
         load_network(run)
     (run / "model.safetensors").unlink()
-    with pytest.raises(InvalidInput, match="a finished run"):
-        load_network(run)
-    described = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**described, "import": "os"}))
-    with pytest.raises(BrokenInput, match="unknown"):
+    with pytest.raises(BrokenInput, match="it is not finished: run the same command again"):
         load_network(run)
 
 
-def test_a_broken_checkpoint_says_what_to_do(features: tuple[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"import": {"name": "os"}}, r"\[import\] is not a section of a run"),
+        ({"fit": {"epoch": 3}}, "did you mean epochs"),
+        ({"features": None}, "has no valid inputs or features"),
+    ],
+)
+def test_configuration_of_a_run_is_read_strictly(
+    features: tuple[str, str], tmp_path: Path, changes: dict, message: str
+) -> None:
+    train(config(features, epochs=1), tmp_path)
+    described = json.loads((tmp_path / "config.json").read_text())
+    changed = {k: v for k, v in {**described["training"], **changes}.items() if v is not None}
+    (tmp_path / "config.json").write_text(json.dumps({**described, "training": changed}))
+    with pytest.raises(BrokenInput, match=message) as error:
+        load_network(tmp_path)
+    assert "config.json" in str(error.value)
+
+
+def test_broken_checkpoint_says_what_to_do(features: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(config(features, epochs=1), run)
     (run / "summary.json").unlink()
     (run / "checkpoint.safetensors").write_bytes(b"half a file")
-    with pytest.raises(BrokenInput, match="delete the file to train anew"):
+    with pytest.raises(BrokenInput, match="delete the file to start again"):
         train(config(features, epochs=1), run)
 
 
-def test_one_process_at_a_time_and_what_a_killed_one_left(
-    features: tuple[str, str], tmp_path: Path
-) -> None:
+def test_one_process_per_folder(features: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / ".config.json.77.partial").write_text("{")
 
     def begin_again(_: object) -> None:
-        with pytest.raises(InvalidInput, match="another process at work"):
+        with pytest.raises(InvalidInput, match="Another process is writing to"):
             train(config(features), run)
 
     train(config(features), run, on_step=begin_again)
     assert not list(run.glob(".*"))
 
 
+def test_resumed_run_says_where_it_was_resumed(features: tuple[str, str], tmp_path: Path) -> None:
+    settings = config(features, checkpoint_seconds=0.0, dropout=0.1)
+    whole = train(settings, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        train(settings, tmp_path / "parts", on_step=stop_after(8))
+    resumed = train(settings, tmp_path / "parts")
+    assert resumed.resumed_at == 1
+    assert_same_weights(whole.network, resumed.network)
+
+
+def test_resumed_run_keeps_its_number_of_threads(features: tuple[str, str], tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    used: list[int] = []
+
+    def watch(_: object) -> None:
+        used.append(torch.get_num_threads())
+
+    try:
+        first = config(features, threads=2, checkpoint_seconds=0.0)
+        with pytest.raises(Stopped):
+            train(first, tmp_path, on_step=stop_after(3))
+        torch.set_num_threads(1)
+        train(config(features, threads=0), tmp_path, on_step=watch)
+        assert set(used) == {2}
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_threads_of_the_user_take_precedence_over_the_checkpoint(
+    features: tuple[str, str], tmp_path: Path
+) -> None:
+    before = torch.get_num_threads()
+    used: list[int] = []
+    try:
+        with pytest.raises(Stopped):
+            train(
+                config(features, threads=2, checkpoint_seconds=0.0),
+                tmp_path,
+                on_step=stop_after(3),
+            )
+        train(
+            config(features, threads=1),
+            tmp_path,
+            on_step=lambda _: used.append(torch.get_num_threads()),
+        )
+        assert set(used) == {1}
+    finally:
+        torch.set_num_threads(before)
+
+
 def command_of(features: tuple[str, str], out: Path, *more: str) -> list[str]:
     settings = ["--epochs", "4", "--batch-size", "8", "--layers", "3", "--dropout", "0.1"]
-    data = ["--train", features[0], "--validation", features[1], "--device", "cpu", "--quiet"]
-    return [DGN, "train", "--out", str(out), *data, *settings, *more]
+    data = ["--train", features[0], "--validation", features[1], "--device", "cpu"]
+    return ["train", "--out", str(out), *data, *settings, *more]
 
 
-def test_sigkill_at_random_points_changes_no_bit(features: tuple[str, str], tmp_path: Path) -> None:
-    often = ("--checkpoint-seconds", "0", "--average", "0.9")
-    subprocess.run(command_of(features, tmp_path / "undisturbed", *often), check=True)
+def test_sigkill_at_random_moments_changes_no_bit(
+    features: tuple[str, str], tmp_path: Path
+) -> None:
+    often = ("--checkpoint-seconds", "0", "--ema-decay", "0.9", "--quiet")
+    assert main(command_of(features, tmp_path / "undisturbed", *often)) == 0
     out, moments = tmp_path / "killed", random.Random(0)
     kills = 0
     while True:
-        run = subprocess.Popen(command_of(features, out, *often))
+        run = start(command_of(features, out, *often))
         checkpoint = out / "checkpoint.safetensors"
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        while run.poll() is None and kills < 5:
+        while run.is_alive() and kills < 5:
             if checkpoint.exists() and checkpoint.stat().st_mtime_ns != before:
                 time.sleep(moments.uniform(0, 0.03))
-                run.send_signal(signal.SIGKILL)
-                kills += run.wait() == -signal.SIGKILL
-        if run.wait() == 0:
+                run.kill()
+                run.join()
+                kills += run.exitcode == -9
+            time.sleep(0.001)
+        run.join()
+        if run.exitcode == 0:
             break
     assert kills >= 3
     undisturbed, killed = (
@@ -220,44 +298,57 @@ def test_sigkill_at_random_points_changes_no_bit(features: tuple[str, str], tmp_
     assert not list(out.glob(".*"))
 
 
-def test_several_processes_go_on_and_say_their_mistakes_once(
-    features: tuple[str, str], tmp_path: Path
+def output_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_run_without_an_improvement_says_so(
+    features: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-
-    def together(out: str, *more: str) -> subprocess.CompletedProcess[str]:
-        command = [*torchrun, "--no-python", *command_of(features, tmp_path / out, *more)]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    often = ("--checkpoint-seconds", "0", "--dropout", "0.3", "--epochs", "2")
-    assert together("whole", *often).returncode == 0
-    command = [*torchrun, "--no-python", *command_of(features, tmp_path / "parts", *often)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as run:
-        while not (tmp_path / "parts" / "checkpoint.safetensors").exists():
-            time.sleep(0.01)
-        os.killpg(run.pid, signal.SIGKILL)
-    assert together("parts", *often).returncode == 0
-    whole, parts = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
-    for name, weight in whole.items():
-        np.testing.assert_allclose(weight, parts[name], atol=1e-6, err_msg=name)
-    other = together("whole", *often, "--seed", "5")
-    assert other.returncode != 0
-    assert other.stderr.count("dgn: out: found a run") == 1
+    few = ("--epochs", "1", "--learning-rate", "1e-12")
+    said = output_of(command_of(features, tmp_path, *few), capsys)
+    assert "best epoch 0" in said
+    assert "training did not improve the validation recall; the model is the start" in said
+    again = output_of(command_of(features, tmp_path, *few), capsys)
+    assert "already finished, nothing to do" in again
+    assert "training did not improve the validation recall" in again
 
 
-@pytest.mark.parametrize("model", ["dgn", "encoder"])
-def test_two_processes_learn_what_one_does(
-    features: tuple[str, str], tmp_path: Path, model: str
+def test_run_with_an_improvement_does_not_say_so(
+    features: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = ("--dropout", "0", "--model", model, "--batch-size", "9")
-    subprocess.run(command_of(features, tmp_path / "one", *more), check=True)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    together = subprocess.run(
-        [*torchrun, "--no-python", *command_of(features, tmp_path / "two", *more)],
-        capture_output=True,
-        text=True,
-    )
-    assert together.returncode == 0, together.stderr
-    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
-    for name, weight in one.items():
-        np.testing.assert_allclose(weight, two[name], atol=2e-5, err_msg=name)
+    said = output_of(command_of(features, tmp_path, "--learning-rate", "0.01"), capsys)
+    assert "did not improve" not in said
+
+
+@pytest.mark.parametrize(
+    ("at_best", "expected"),
+    [
+        ((0.4, 0.9), "below the start: recall fell from 0.5000 to 0.4000 at k = 1"),
+        ((0.5, 0.9), None),
+        ((0.45, 0.59), "recall fell from 0.5000 to 0.4500 at k = 1, 0.6000 to 0.5900 at k = 3"),
+    ],
+)
+def test_recall_that_falls_at_some_k_is_printed(
+    features: tuple[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    at_best: tuple[float, float],
+    expected: str | None,
+) -> None:
+    command = command_of(features, tmp_path, "--epochs", "1", "--eval-ks", "1", "3")
+    assert main([*command, "--quiet"]) == 0
+    rows = [
+        {"epoch": epoch, "loss": None, "recalls": recalls, "learning_rate": 0.1}
+        | {"temperature": 4.0, "queries_per_second": 1.0}
+        for epoch, recalls in enumerate([(0.5, 0.6), at_best])
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, "best_epoch": 1}))
+    said = output_of(command, capsys)
+    if expected is None:
+        assert "below the start" not in said
+    else:
+        assert expected in said

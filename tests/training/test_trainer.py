@@ -1,14 +1,35 @@
-import dataclasses
+"""The training loop: resuming, validation and the choice of the best epoch."""
 
+import copy
+import dataclasses
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 
-from dgn.data.batches import ClaimBatches, Position
-from dgn.training import EpochReport, FitConfig, NetworkConfig, Trainer, build_network
+from dgn.data import DenseBatches, Position
+from dgn.encoders.pooled.table import PooledBatches
+from dgn.metrics import scores_at
+from dgn.training import (
+    EpochReport,
+    FitConfig,
+    RunConfig,
+    Trainer,
+    build_network,
+    fit,
+    select_all,
+)
 from dgn.training.checkpoint import read_checkpoint, write_checkpoint
-from dgn.training.optimization import learning_rate_share
 from dgn.training.trainer import best_epoch_of
-from small_features import make_table
+from dgn.unfolding import (
+    DifferentiableGreedyNetwork,
+    FeatureEncoder,
+    FeedForward,
+    LearnedWeights,
+    UnfoldedGreedy,
+)
+from small_features import dense_batches, make_table
 
 EVERYTHING = FitConfig(
     epochs=3,
@@ -19,19 +40,25 @@ EVERYTHING = FitConfig(
     warmup=3,
     weight_decay=0.1,
     decay_to_start=0.5,
-    clip=1.0,
-    average=0.9,
+    max_grad_norm=1.0,
+    ema_decay=0.9,
     annealing="geometric",
-    judged_at=(1, 3),
+    eval_ks=(1, 3),
 )
 
 
-def make_trainer(config: FitConfig, model: str = "dgn", **settings: object) -> Trainer:
-    network = NetworkConfig(**{"model": model, "dropout": 0.2, "layers": 3, **settings})
+def make_trainer(config: FitConfig, architecture: str = "dgn", **settings: object) -> Trainer:
+    network = {
+        "architecture": architecture,
+        "dropout": 0.2,
+        "layers": 3,
+        "seed": config.seed,
+        **settings,
+    }
     return Trainer(
-        build_network(network, 12, config.seed),
-        ClaimBatches(make_table(70, 1), config.batch_size, config.seed, torch.from_numpy),
-        ClaimBatches(make_table(40, 2), config.batch_size, config.seed, torch.from_numpy),
+        build_network(RunConfig().with_settings(network), 12),
+        PooledBatches(make_table(70, 1), config.batch_size, config.seed, torch.from_numpy),
+        PooledBatches(make_table(40, 2), config.batch_size, config.seed, torch.from_numpy),
         config,
     )
 
@@ -41,10 +68,10 @@ class Stopped(Exception):
 
 
 @pytest.mark.parametrize("relaxation", ["softmax", "gumbel"])
-def test_a_run_stopped_at_any_step_goes_on_bit_for_bit(relaxation: str, tmp_path: object) -> None:
+def test_run_resumed_at_any_step_is_the_same_bit_for_bit(relaxation: str, tmp_path: Path) -> None:
     undisturbed = make_trainer(EVERYTHING, relaxation=relaxation)
     undisturbed.run()
-    steps = EVERYTHING.epochs * undisturbed.batches_in_an_epoch
+    steps = EVERYTHING.epochs * undisturbed.steps_per_epoch
     for last in range(1, steps + 1):
         first = make_trainer(EVERYTHING, relaxation=relaxation)
         left = last
@@ -67,7 +94,7 @@ def test_a_run_stopped_at_any_step_goes_on_bit_for_bit(relaxation: str, tmp_path
         assert second.best_epoch == undisturbed.best_epoch
 
 
-def test_the_callers_random_numbers_are_left_alone() -> None:
+def test_random_numbers_of_the_caller_are_not_used() -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -75,11 +102,11 @@ def test_the_callers_random_numbers_are_left_alone() -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-@pytest.mark.parametrize("model", ["dgn", "encoder", "deep-encoder"])
-def test_every_model_learns_from_either_start(model: str) -> None:
+@pytest.mark.parametrize("architecture", ["dgn", "encoder", "deep-encoder"])
+def test_every_architecture_learns_from_either_start(architecture: str) -> None:
     for start in ("random", "identity"):
-        config = FitConfig(epochs=6, batch_size=16, learning_rate=1e-2, judged_at=(1, 3))
-        trainer = make_trainer(config, model, start=start, dropout=0.0)
+        config = FitConfig(epochs=6, batch_size=16, learning_rate=1e-2, eval_ks=(1, 3))
+        trainer = make_trainer(config, architecture, start=start, dropout=0.0)
         trainer.run()
         first, best = trainer.reports[0], trainer.reports[trainer.best_epoch]
         assert best.recall > first.recall
@@ -101,41 +128,31 @@ def report(epoch: int, *recalls: float) -> EpochReport:
         ([(0.4, 0.6)], 0, 0),
     ],
 )
-def test_the_best_epoch(later: list[tuple[float, float]], by_mean: int, by_every_k: int) -> None:
+def test_best_epoch(later: list[tuple[float, float]], by_mean: int, by_every_k: int) -> None:
     reports = [report(0, 0.5, 0.6), *(report(n, *r) for n, r in enumerate(later, start=1))]
     assert best_epoch_of(reports, "mean") == by_mean
     assert best_epoch_of(reports, "every-k") == by_every_k
 
 
-def test_patience_ends_a_run_that_gets_no_better() -> None:
-    config = FitConfig(epochs=50, batch_size=16, learning_rate=1e-9, patience=2, judged_at=(1, 3))
+def test_patience_stops_a_run_without_an_improvement() -> None:
+    config = FitConfig(epochs=50, batch_size=16, learning_rate=1e-9, patience=2, eval_ks=(1, 3))
     trainer = make_trainer(config)
     trainer.run()
-    assert trainer.stopped == "no better epoch in 2"
+    assert trainer.stopped == "no improvement in 2 epochs"
     assert len(trainer.reports) - 1 == trainer.best_epoch + 2
 
 
-def test_a_loss_that_is_no_number_ends_a_run_with_the_best_kept() -> None:
-    trainer = make_trainer(FitConfig(epochs=9, batch_size=16, learning_rate=1e30, judged_at=(1,)))
+def test_loss_that_is_not_finite_stops_a_run_with_the_best_weights() -> None:
+    trainer = make_trainer(FitConfig(epochs=9, batch_size=16, learning_rate=1e30, eval_ks=(1,)))
     trainer.run()
-    assert "lower learning rate" in trainer.stopped
+    assert trainer.stopped == "the network is not finite any more; try a lower learning rate"
     assert all(weight.isfinite().all() for weight in trainer.network.parameters())
 
 
-def test_the_learning_rates_shape() -> None:
-    constant = FitConfig(warmup=4)
-    assert [learning_rate_share(constant, step, 10) for step in (0, 1, 3, 9)] == [0.25, 0.5, 1, 1]
-    linear = FitConfig(schedule="linear")
-    assert learning_rate_share(linear, 5, 10) == pytest.approx(0.5)
-    cosine = FitConfig(schedule="cosine")
-    assert learning_rate_share(cosine, 5, 10) == pytest.approx(0.5)
-    assert learning_rate_share(cosine, 10, 10) == pytest.approx(0.0)
-
-
-def test_decay_to_the_start_holds_the_weights_there() -> None:
-    free = make_trainer(FitConfig(epochs=2, batch_size=16, judged_at=(1,)), dropout=0.0)
+def test_decay_to_start_keeps_the_weights_near_the_start() -> None:
+    free = make_trainer(FitConfig(epochs=2, batch_size=16, eval_ks=(1,)), dropout=0.0)
     held = make_trainer(
-        FitConfig(epochs=2, batch_size=16, judged_at=(1,), decay_to_start=100.0), dropout=0.0
+        FitConfig(epochs=2, batch_size=16, eval_ks=(1,), decay_to_start=100.0), dropout=0.0
     )
     start = torch.cat([weight.detach().flatten().clone() for weight in free.network.parameters()])
 
@@ -150,7 +167,7 @@ def test_decay_to_the_start_holds_the_weights_there() -> None:
     assert distance(held) < 0.7 * distance(free)
 
 
-def test_mixed_precision_learns_and_keeps_its_features_in_float32() -> None:
+def test_mixed_precision_learns_with_weights_in_float32() -> None:
     config = FitConfig(epochs=4, batch_size=16, precision="bfloat16", learning_rate=1e-2)
     trainer = make_trainer(config, dropout=0.0)
     trainer.run()
@@ -158,9 +175,80 @@ def test_mixed_precision_learns_and_keeps_its_features_in_float32() -> None:
     assert {weight.dtype for weight in trainer.network.parameters()} == {torch.float32}
 
 
-def test_the_position_is_the_next_batch() -> None:
+def test_position_is_the_next_batch() -> None:
     trainer = make_trainer(dataclasses.replace(EVERYTHING, epochs=1))
     seen: list[Position] = []
     trainer.run(lambda: seen.append(trainer.position))
-    assert seen == [Position(0, n) for n in range(1, trainer.batches_in_an_epoch + 1)]
+    assert seen == [Position(0, n) for n in range(1, trainer.steps_per_epoch + 1)]
     assert trainer.position == Position(1, 0)
+
+
+def test_state_contains_the_number_of_threads() -> None:
+    trainer = make_trainer(dataclasses.replace(EVERYTHING, epochs=1))
+    assert trainer.state()[1]["threads"] == torch.get_num_threads()
+
+
+def test_report_is_read_as_it_was_written() -> None:
+    first = report(1, 0.5, 0.7)
+    assert first.recall == pytest.approx(0.6)
+    assert EpochReport.from_row(dataclasses.asdict(first) | {"recalls": [0.5, 0.7]}) == first
+
+
+def identity_dgn() -> DifferentiableGreedyNetwork:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        encoder = FeatureEncoder(FeedForward((12, 24, 12)), LearnedWeights(12))
+    encoder.start_as_identity()
+    return DifferentiableGreedyNetwork(encoder, UnfoldedGreedy(4, 2.0))
+
+
+def recall(network: torch.nn.Module, sets: DenseBatches) -> float:
+    indices, gold = select_all(network, sets, 7)
+    return sum(scores_at(k, indices, gold).recall for k in (1, 3, 5, 7)) / 4
+
+
+@pytest.fixture(scope="module")
+def sets() -> tuple[DenseBatches, DenseBatches]:
+    return tuple(dense_batches(n, seed, 64, torch.from_numpy) for n, seed in ((400, 1), (150, 2)))
+
+
+def test_fit_improves_on_untrained_greedy_and_is_repeatable(sets: tuple) -> None:
+    train, validation = sets
+    config = FitConfig(epochs=6, learning_rate=2e-3, temperature=2.0, annealing="geometric")
+    seen: list[EpochReport] = []
+    one, same = identity_dgn(), identity_dgn()
+    untrained = recall(one, validation)
+    reports = fit(one, train, validation, config, seen.append)
+    assert seen == reports
+    assert [report.epoch for report in reports] == list(range(7))
+    assert reports[0].loss is None
+    assert reports[0].recall == untrained
+    assert reports[-1].loss < reports[1].loss
+    assert recall(one, validation) > untrained + 0.01
+    assert recall(one, validation) == pytest.approx(max(report.recall for report in reports))
+    assert one.greedy.temperature == pytest.approx(2.0 * 0.9**5)
+    assert [r.temperature for r in reports[1:4]] == pytest.approx([2.0, 1.8, 1.62])
+    fit(same, train, validation, config)
+    for name, weights in one.state_dict().items():
+        assert torch.equal(weights, same.state_dict()[name])
+
+
+def test_fit_keeps_the_start_if_training_makes_it_worse(sets: tuple) -> None:
+    network = identity_dgn()
+    start = copy.deepcopy(network.state_dict())
+    wrong = dense_batches(400, 1, 64, torch.from_numpy, inverted=True)
+    reports = fit(network, wrong, sets[1], FitConfig(epochs=1, learning_rate=0.01))
+    assert reports[1].recall < reports[0].recall
+    for name, weights in start.items():
+        assert torch.equal(weights, network.state_dict()[name])
+
+
+def test_select_all_keeps_the_order_of_the_queries(sets: tuple) -> None:
+    network, validation = identity_dgn().train(), sets[1]
+    indices, gold = select_all(network, validation, 3)
+    assert network.training
+    assert indices.shape == (150, 3)
+    row = 17
+    batch = validation.batch(np.array([row]))
+    assert indices[row].tolist() == network.select(batch.x, batch.mask, 3).indices[0].tolist()
+    assert gold[row].tolist() == batch.gold[0].tolist()

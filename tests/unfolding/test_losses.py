@@ -1,4 +1,4 @@
-"""The losses against the paper's equation, worked out slowly in plain Python."""
+"""The losses against the equation of the paper, computed in plain Python."""
 
 import math
 
@@ -9,6 +9,7 @@ from torch import Tensor
 from dgn.errors import InvalidInput
 from dgn.objectives import FeatureCoverage, Items
 from dgn.unfolding import (
+    Distillation,
     LayerwiseCrossEntropy,
     Unfolded,
     UnfoldedGreedy,
@@ -47,13 +48,13 @@ def test_ordered_takes_the_gold_by_position() -> None:
     assert float(loss_of("ordered", gold_of([0, 2]))) == pytest.approx(expected)
 
 
-def test_matched_takes_the_most_probable_gold_that_is_left() -> None:
-    # Layer 1 prefers item 3 (.2 against .1), so item 2 is left for layer 2.
+def test_matched_takes_the_most_probable_remaining_gold() -> None:
+    # Layer 1 prefers item 3 (0.2 to 0.1), so item 2 is left for layer 2.
     expected = cross_entropy(LAYERS[0], 3) + cross_entropy(LAYERS[1], 2)
     assert float(loss_of("matched", gold_of([2, 3]))) == pytest.approx(expected)
 
 
-def test_set_takes_the_probability_of_all_that_is_left() -> None:
+def test_set_takes_the_probability_of_all_remaining_gold() -> None:
     expected = -math.log(0.1 + 0.2) - math.log(0.3)
     assert float(loss_of("set", gold_of([2, 3]))) == pytest.approx(expected)
 
@@ -89,9 +90,7 @@ def test_reductions_and_sets_without_gold(assignment: str) -> None:
 
 @pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
 @pytest.mark.parametrize("temperature", [0.01, 0.5, 100.0])
-def test_ragged_batches_give_what_their_sets_give_alone_and_stay_finite(
-    assignment: str, temperature: float
-) -> None:
+def test_ragged_batch_equals_single_sets_and_is_finite(assignment: str, temperature: float) -> None:
     generator = torch.Generator().manual_seed(1)
     sizes = (5, 1, 3)
     features = torch.rand(3, 5, 4, generator=generator, dtype=torch.float64) * 20
@@ -135,18 +134,68 @@ def test_weighted_binary_cross_entropy_by_hand() -> None:
     assert float(weighted_binary_cross_entropy(scores, gold, mask, 3.0)) == pytest.approx(expected)
 
 
+def test_weight_of_negatives_by_hand() -> None:
+    scores = torch.tensor([[0.0, 2.0]])
+    gold, mask = torch.tensor([[True, False]]), torch.ones(1, 2, dtype=torch.bool)
+    negative = math.log(1 + math.exp(2.0))
+    weight = torch.tensor([[9.0, 0.5]])  # the weight of gold is not used
+    expected = (3.0 * math.log(2.0) + 0.5 * negative) / 2
+    found = weighted_binary_cross_entropy(scores, gold, mask, 3.0, weight)
+    assert float(found) == pytest.approx(expected)
+
+
+def mixed(weight: float, gold: Tensor, logits: Tensor, prior: Tensor | None = None) -> Tensor:
+    batch = unfolded_of([LAYERS] * len(gold))
+    distillation = Distillation(weight, temperature=2.0)
+    mask = torch.ones_like(gold)
+    return distillation.mix(LayerwiseCrossEntropy("set"), batch, gold, mask, logits, prior)
+
+
+def test_distillation_by_hand() -> None:
+    logits = torch.tensor([[0.0, 2.0, 4.0, -2.0]], dtype=torch.float64)
+    wanted = [math.exp(logit / 2) for logit in logits[0].tolist()]
+    by_teacher = -sum(w / sum(wanted) * math.log(p) for w, p in zip(wanted, LAYERS[0], strict=True))
+    gold = gold_of([2, 3])
+    for weight in (0.0, 0.3, 1.0):
+        expected = (1 - weight) * float(loss_of("set", gold)) + weight * by_teacher
+        assert float(mixed(weight, gold, logits)) == pytest.approx(expected)
+
+
+def test_sets_without_teacher_logits_have_the_plain_loss() -> None:
+    gold = gold_of([2, 3], [1], [])
+    logits = torch.zeros(3, 4, dtype=torch.float64)
+    logits[0, 1] = torch.nan
+    by_teacher = -sum(math.log(p) for p in LAYERS[0]) / 4
+    expected = (float(loss_of("set", gold_of([2, 3]))) + by_teacher) / 2
+    assert float(mixed(1.0, gold, logits)) == pytest.approx(expected)
+
+
+def test_teacher_has_the_prior_of_the_layers() -> None:
+    prior = torch.tensor([[1.0, 1.0, 0.5, 0.5]], dtype=torch.float64)
+    wanted = (prior / prior.sum())[0].tolist()
+    expected = -sum(w * math.log(p) for w, p in zip(wanted, LAYERS[0], strict=True))
+    logits = torch.zeros(1, 4, dtype=torch.float64)
+    assert float(mixed(1.0, gold_of([0]), logits, prior)) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LayerwiseCrossEntropy("sorted"), "assignment: found 'sorted'; allowed: ordered"),
-        (lambda: LayerwiseCrossEntropy("set", "max"), "reduction: found 'max'; allowed: mean"),
-        (lambda: loss_of("set", torch.ones(1, 4)), "gold: found dtype torch.float32"),
+        (
+            lambda: LayerwiseCrossEntropy("sorted"),
+            "assignment must be one of ordered.*; got 'sorted'",
+        ),
+        (lambda: LayerwiseCrossEntropy("set", "max"), "reduction must be one of mean.*; got 'max'"),
+        (
+            lambda: loss_of("set", torch.ones(1, 4)),
+            "gold must be a tensor of booleans; got dtype torch.float32",
+        ),
         (
             lambda: LayerwiseCrossEntropy()(unfolded_of([LAYERS]), torch.ones(2, 4) > 0),
-            r"gold: found shape \(2, 4\); allowed: \(1, 4\)",
+            r"gold must be a tensor of shape \(1, 4\); got shape \(2, 4\)",
         ),
     ],
 )
-def test_bad_input_is_named(make: object, message: str) -> None:
+def test_arguments_that_are_not_allowed(make: object, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make()

@@ -1,38 +1,36 @@
-"""The networks: their sizes, their two modes, and where training starts."""
+"""The networks: their two modes, their losses and their selections."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from dgn.encoders.pooled.network import PooledScorer
 from dgn.errors import InvalidInput
 from dgn.maximizers import Selections, greedy, top_k
-from dgn.objectives import FeatureCoverage, Items, Mixture, ProbabilisticCoverage
+from dgn.objectives import FacilityLocation, Items
 from dgn.unfolding import (
-    DeepEncoderNetwork,
     DifferentiableGreedyNetwork,
-    EncoderNetwork,
-    FeedForwardEncoder,
+    Distillation,
+    FeatureEncoder,
+    FeedForward,
     LayerwiseCrossEntropy,
     LearnedWeights,
+    PointwiseNetwork,
     Unfolded,
     UnfoldedGreedy,
-    paper_deep_encoder,
-    paper_dgn,
-    paper_encoder,
 )
-
-
-def size(network: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def small_dgn(inputs: int = 6, **options: object) -> DifferentiableGreedyNetwork:
     torch.manual_seed(0)
-    encoder = FeedForwardEncoder((inputs, inputs, inputs))
-    return DifferentiableGreedyNetwork(
-        encoder, LearnedWeights(inputs), UnfoldedGreedy(3, 1.0), **options
-    )
+    encoder = FeatureEncoder(FeedForward((inputs, inputs, inputs)), LearnedWeights(inputs))
+    return DifferentiableGreedyNetwork(encoder, UnfoldedGreedy(3, 1.0), **options)
+
+
+def pointwise(*widths: int, **options: object) -> PointwiseNetwork:
+    torch.manual_seed(0)
+    return PointwiseNetwork(PooledScorer(FeedForward(widths)), **options)
 
 
 @pytest.fixture
@@ -46,63 +44,20 @@ def pages() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return x, mask, gold
 
 
-def test_the_papers_sizes() -> None:
-    assert size(paper_dgn()) == 167_008
-    assert size(paper_encoder()) == 171_841
-    assert size(paper_deep_encoder()) == 915_006
-    assert paper_dgn().greedy.layers == 7
-
-
-def test_training_mode_is_soft_and_evaluation_mode_is_greedy_with_any_k(pages: tuple) -> None:
+def test_training_mode_is_soft_and_evaluation_mode_is_greedy(pages: tuple) -> None:
     x, mask, _ = pages
     network = small_dgn()
     assert isinstance(network.train()(x, mask), Unfolded)
-    picked = network.eval()(x, mask)
-    assert isinstance(picked, Selections)
-    assert picked.indices.shape == (8, 3)
+    found = network.eval()(x, mask)
+    assert isinstance(found, Selections)
+    assert found.indices.shape == (8, 3)
     assert network(x, mask, k=5).indices.shape == (8, 5)
     with torch.no_grad():
-        expected = greedy(network.set_function(), network.encode(x, mask), 5)
+        expected = greedy(*network.encode(x, mask), 5)
     assert torch.equal(network(x, mask, k=5).indices, expected.indices)
-    assert not picked.gains.requires_grad
-    with pytest.raises(InvalidInput, match="k: found 0"):
+    assert not found.gains.requires_grad
+    with pytest.raises(InvalidInput, match="k must be an integer of at least 1; got 0"):
         network(x, mask, k=0)
-
-
-@pytest.mark.parametrize("widths", [(6, 6, 6), (6, 11, 6), (6, 6), (6, 8, 8, 6)])
-@pytest.mark.parametrize("scale", [0.5, 1.0, 7.0])
-def test_identity_start_is_untrained_greedy_exactly(
-    pages: tuple, widths: tuple[int, ...], scale: float
-) -> None:
-    x, mask, _ = pages
-    encoder = FeedForwardEncoder(widths)
-    encoder.start_as_identity(scale)
-    assert torch.equal(encoder(x), torch.relu(scale * x))
-    network = DifferentiableGreedyNetwork(encoder, LearnedWeights(6)).eval()
-    untrained = greedy(FeatureCoverage(), Items(torch.relu(scale * x), mask), 7)
-    assert torch.equal(network(x, mask).indices, untrained.indices)
-
-
-def test_identity_start_at_the_papers_width_keeps_the_first_features() -> None:
-    network = paper_dgn()
-    network.encoder.start_as_identity()
-    x = torch.randn(4, 11, 300, generator=torch.Generator().manual_seed(0))
-    untrained = greedy(FeatureCoverage(), torch.relu(x[..., :254]), 7)
-    assert torch.equal(network.eval()(x).indices, untrained.indices)
-
-
-def test_identity_start_is_free_to_learn() -> None:
-    encoder = FeedForwardEncoder((6, 11, 6))
-    encoder.start_as_identity()
-    encoder(torch.randn(4, 6, 6)).sum().backward()
-    unused = encoder.layers[1].weight.grad[:, 6:]
-    assert unused.abs().sum() > 0
-
-
-@pytest.mark.parametrize("widths", [(6, 4, 6), (6, 6, 9)])
-def test_identity_start_that_cannot_be_is_refused(widths: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidInput, match="for a start as the identity"):
-        FeedForwardEncoder(widths).start_as_identity()
 
 
 @pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
@@ -136,10 +91,10 @@ class _Loss(nn.Module):
 
 @pytest.mark.parametrize(
     "network",
-    [small_dgn(), EncoderNetwork((6, 8, 8)), DeepEncoderNetwork((6, 8, 8, 8))],
-    ids=lambda network: type(network).__name__,
+    [small_dgn(), pointwise(6, 8, 8), pointwise(6, 8, 8, 8)],
+    ids=["dgn", "encoder", "deep-encoder"],
 )
-def test_padding_changes_neither_loss_nor_picks(network: nn.Module, pages: tuple) -> None:
+def test_padding_changes_neither_loss_nor_selection(network: nn.Module, pages: tuple) -> None:
     x, mask, gold = pages
     garbage = x.clone()
     garbage[~mask] = torch.nan
@@ -152,10 +107,8 @@ def test_padding_changes_neither_loss_nor_picks(network: nn.Module, pages: tuple
     assert torch.equal(network.select(x, mask, 3).indices, network.select(wider, more, 3).indices)
 
 
-@pytest.mark.parametrize(
-    "network", [small_dgn(), EncoderNetwork((6, 8, 8))], ids=["dgn", "encoder"]
-)
-def test_a_nan_in_the_padding_leaves_the_gradients_alone(network: nn.Module, pages: tuple) -> None:
+@pytest.mark.parametrize("network", [small_dgn(), pointwise(6, 8, 8)], ids=["dgn", "encoder"])
+def test_nan_in_the_padding_does_not_reach_the_gradients(network: nn.Module, pages: tuple) -> None:
     x, mask, gold = pages
     garbage = x.clone()
     garbage[~mask] = torch.nan
@@ -164,54 +117,93 @@ def test_a_nan_in_the_padding_leaves_the_gradients_alone(network: nn.Module, pag
     assert all(torch.isfinite(parameter.grad).all() for parameter in network.parameters())
 
 
-def test_weights_that_do_not_fit_the_encoder_are_named() -> None:
-    network = DifferentiableGreedyNetwork(FeedForwardEncoder((6, 8)), LearnedWeights(6))
-    with pytest.raises(InvalidInput, match=r"weights: found shape \(6,\); allowed: \(8,\)"):
+def test_weights_that_do_not_fit_the_features_are_refused() -> None:
+    encoder = FeatureEncoder(FeedForward((6, 8)), LearnedWeights(6))
+    network = DifferentiableGreedyNetwork(encoder)
+    with pytest.raises(
+        InvalidInput, match=r"weights must be an array of shape \(8,\).*; got shape \(6,\)"
+    ):
         network(torch.ones(1, 3, 6))
 
 
 def test_k_in_training_mode_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="k: found 5 in training mode"):
+    with pytest.raises(InvalidInput, match="k cannot be chosen in training mode"):
         small_dgn().train()(torch.ones(1, 3, 6), k=5)
 
 
-def test_baselines_pick_their_best_scores_and_know_their_weight(pages: tuple) -> None:
+def test_pointwise_network_selects_its_best_scores(pages: tuple) -> None:
     x, mask, gold = pages
-    torch.manual_seed(0)
-    network = EncoderNetwork((6, 8, 8), positive_weight=1.0)
+    network = pointwise(6, 8, 8, positive_weight=1.0)
     scores = network.train()(x, mask)
     assert scores.shape == (8, 9)
     assert torch.equal(network.eval()(x, mask, 4).indices, top_k(scores.detach(), 4, mask).indices)
     light = network.loss(x, gold, mask).item()
     network.positive_weight = 10.0
     assert network.loss(x, gold, mask).item() > light
-    with pytest.raises(InvalidInput, match="positive_weight: found 0"):
-        EncoderNetwork((6, 8, 8), positive_weight=0.0)
+    with pytest.raises(InvalidInput, match="positive_weight must be greater than 0; got 0"):
+        pointwise(6, 8, 8, positive_weight=0.0)
 
 
-def test_weights_start_where_told_stay_positive_and_train_a_mixture() -> None:
-    torch.testing.assert_close(LearnedWeights(3).weights, torch.ones(3))
-    torch.testing.assert_close(LearnedWeights(2, initial=0.01).weights, torch.full((2,), 0.01))
-    mixed = LearnedWeights(
-        2, lambda weights: Mixture((FeatureCoverage(), ProbabilisticCoverage()), weights)
-    )
-    items = Items(torch.rand(2, 5, 4, generator=torch.Generator().manual_seed(0)))
-    (-UnfoldedGreedy(2, 1.0)(mixed(), items).value.sum()).backward()
-    assert (mixed.raw.grad.abs() > 0).all()
-    with torch.no_grad():
-        mixed.raw -= 1000
-    assert (mixed.weights >= 0).all()
-
-
-def test_a_broken_encoder_is_named_before_it_picks_anything() -> None:
+def test_nan_in_the_weights_is_reported_before_a_selection() -> None:
     network = small_dgn().eval()
     with torch.no_grad():
-        network.encoder.layers[0].weight[0, 0] = np.nan
-    with pytest.raises(InvalidInput, match="features: found nan"):
+        network.encoder.features.layers[0].weight[0, 0] = np.nan
+    with pytest.raises(InvalidInput, match=r"features must be .*; got nan"):
         network(torch.ones(1, 3, 6))
 
 
-@pytest.mark.parametrize("widths", [(3,), (3, 0)])
-def test_encoders_without_layers_are_refused(widths: tuple[int, ...]) -> None:
-    with pytest.raises(InvalidInput, match="widths: found"):
-        FeedForwardEncoder(widths)
+def test_negative_weight_lowers_what_other_items_count(pages: tuple) -> None:
+    x, mask, gold = pages
+    for network in (small_dgn(), pointwise(6, 8, 8)):
+        losses = [
+            network.loss(x, gold, mask, torch.full(mask.shape, weight)).item()
+            for weight in (1.0, 0.3, 1e-9)
+        ]
+        assert losses[0] == pytest.approx(network.loss(x, gold, mask).item())
+        assert losses[0] > losses[1] > losses[2]
+
+
+def test_teacher_logits_are_used_with_distillation_only(pages: tuple) -> None:
+    x, mask, gold = pages
+    logits = torch.randn(mask.shape, generator=torch.Generator().manual_seed(1))
+    plain, taught = small_dgn(), small_dgn(distillation=Distillation(0.5))
+    expected = plain.loss(x, gold, mask).item()
+    assert plain.loss(x, gold, mask, None, logits).item() == expected
+    assert taught.loss(x, gold, mask).item() == expected
+    assert taught.loss(x, gold, mask, None, logits).item() != pytest.approx(expected)
+    assert pointwise(6, 8, 8).loss(x, gold, mask, None, logits).isfinite()
+
+
+def test_loss_terms_are_what_the_loss_is_a_mean_of(pages: tuple) -> None:
+    x, mask, gold = pages
+    gold[3] = False
+    for network in (small_dgn(), pointwise(6, 8, 8)):
+        halves = [slice(0, 3), slice(3, 8)]
+        terms = [network.loss_terms(gold[h], mask[h]) for h in halves]
+        losses = [network.loss(x[h], gold[h], mask[h]) for h in halves]
+        mean = sum(loss * n for loss, n in zip(losses, terms, strict=True)) / sum(terms)
+        torch.testing.assert_close(mean, network.loss(x, gold, mask))
+
+
+def test_set_temperature_changes_the_layers() -> None:
+    network = small_dgn()
+    network.set_temperature(0.25)
+    assert network.greedy.temperature == 0.25
+    pointwise(6, 8, 8).set_temperature(0.25)
+
+
+def test_any_encoder_with_a_function_and_items_can_be_trained(pages: tuple) -> None:
+    x, mask, gold = pages
+
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(()))
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[FacilityLocation, Items]:
+            return FacilityLocation(), Items(torch.relu(self.scale * x), mask)
+
+    network = DifferentiableGreedyNetwork(Own(), UnfoldedGreedy(2, 1.0))
+    network.loss(x, gold, mask).backward()
+    assert network.encoder.scale.grad.abs() > 0
+    assert network.select(x, mask, 2).indices.shape == (8, 2)

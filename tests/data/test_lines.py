@@ -1,0 +1,186 @@
+"""Lines of all kinds of files: every line is read or reported, and never lost."""
+
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgn.data import Problems, read_rows
+from dgn.data.dataset import read_retrieved
+from dgn.data.eraser import read_eraser_claims
+from dgn.data.fever import read_fever_claims, read_wiki_pages
+from dgn.data.lines import read_lines, stream_lines
+from dgn.errors import BrokenInput
+from fever_files import write_claims
+
+
+@pytest.mark.parametrize("ending", [".jsonl.gz", ".jsonl.xz", ".zip"])
+def test_compressed_files_are_read_directly(tmp_path: Path, ending: str) -> None:
+    plain = write_claims(tmp_path / "dev.jsonl")
+    packed = tmp_path / f"dev{ending}"
+    if ending == ".zip":
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.write(plain, "data/dev.jsonl")
+            archive.writestr("readme.txt", "not a claim")
+            archive.writestr("__MACOSX/data/._dev.jsonl", "not a claim")
+    else:
+        packing = gzip.open if ending.endswith("gz") else lzma.open
+        with packing(packed, "wb") as stream:
+            stream.write(plain.read_bytes())
+    assert list(read_fever_claims(packed)) == list(read_fever_claims(plain))
+
+
+def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    path.write_bytes(b'{"id": 1, "claim": "\xff\xfe"}\n')
+    with pytest.raises(BrokenInput, match=r"line 1: expected .*; found invalid JSON"):
+        list(read_fever_claims(path))
+
+
+def test_truncated_archive_gives_what_it_contains_and_then_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl.gz"
+    rows = [{"id": n, "claim": f"Claim {n} is {hash(str(n))}."} for n in range(5000)]
+    with gzip.open(path, "wb") as stream:
+        stream.write("\n".join(json.dumps(row) for row in rows).encode())
+    path.write_bytes(path.read_bytes()[:-4000])
+    problems = Problems(skip=True)
+    read = len(list(read_fever_claims(path, problems)))
+    assert 0 < read < 5000
+    assert "the archive is damaged or truncated" in str(problems.kept[-1])
+    with pytest.raises(BrokenInput, match="download it again"):
+        list(read_fever_claims(path))
+
+
+@pytest.mark.parametrize("name", ["dev.zip", "dev.jsonl.gz", "dev.jsonl.xz"])
+def test_file_that_is_not_an_archive_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"not an archive")
+    with pytest.raises(BrokenInput, match=name):
+        list(read_fever_claims(tmp_path / name))
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BrokenInput, match=r"none\.jsonl: .*No such file"):
+        list(read_fever_claims(tmp_path / "none.jsonl"))
+
+
+def test_blank_lines_are_counted_and_not_returned() -> None:
+    stream = io.BytesIO(b"\xef\xbb\xbfa\r\n\n  \nb")
+    lines = list(stream_lines(stream, "input", Problems()))
+    assert [(line.number, line.content) for line in lines] == [(1, b"a"), (4, b"b")]
+    assert {line.file for line in lines} == {"input"}
+
+
+def test_only_the_first_thousand_problems_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"{\n" * 1200)
+    problems = Problems(skip=True)
+    assert list(read_rows(path, problems)) == []
+    assert problems.count == 1200
+    assert len(problems.kept) == 1000
+
+
+def test_members_of_a_zip_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.jsonl", "x\n")
+    (line,) = read_lines(path, Problems())
+    assert line.file == f"{path}/a.jsonl"
+
+
+Reader = Callable[[Path, Problems], Iterator[object]]
+
+READERS: dict[str, tuple[Reader, dict[str, object]]] = {
+    "rows": (read_rows, {"claim": "c", "sentences": ["x", "y"], "evidence": [[1]]}),
+    "documents": (
+        read_rows,
+        {"query": "q", "documents": [{"title": "t", "sentences": ["x"]}], "evidence": [[[0, 0]]]},
+    ),
+    "passages": (
+        read_rows,
+        {"query": "q", "passages": ["x", "y"], "titles": ["t", ""], "scores": [1, 2.5], "id": 3},
+    ),
+    "fever": (
+        read_fever_claims,
+        {"id": 1, "claim": "c", "label": "SUPPORTS", "evidence": [[[1, 2, "P", 0]]]},
+    ),
+    "eraser": (
+        read_eraser_claims,
+        {
+            "annotation_id": "a",
+            "query": "q",
+            "evidences": [[{"docid": "D", "start_sentence": 0, "end_sentence": 1}]],
+        },
+    ),
+    "wiki": (read_wiki_pages, {"id": "P", "lines": "0\tOne .\tlink\n1\tTwo ."}),
+}
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+
+
+@st.composite
+def broken_lines(draw: st.DrawFn, row: dict[str, object]) -> bytes:
+    """A good row, the row with something changed or removed, a part of it, or other bytes."""
+    how = draw(st.sampled_from(["good", "change", "remove", "cut", "bytes", "other"]))
+    if how == "bytes":
+        return draw(st.binary(max_size=30)).replace(b"\n", b" ")
+    if how == "other":
+        return json.dumps(draw(anything)).encode()
+    key = draw(st.sampled_from(sorted(row)))
+    changed = dict(row)
+    if how == "change":
+        changed[key] = draw(anything)
+    elif how == "remove":
+        del changed[key]
+    line = json.dumps(changed).encode()
+    return line[: draw(st.integers(1, len(line)))] if how == "cut" else line
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(sorted(READERS)), st.data())
+def test_any_line_is_read_or_reported(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    read, row = READERS[name]
+    lines = data.draw(st.lists(broken_lines(row), max_size=5))
+    path = tmp_path_factory.mktemp("fuzz") / "rows.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    # FEVER's own empty row is neither a page nor a problem.
+    rows = [line for line in path.read_bytes().split(b"\n") if line.strip()]
+    empty = sum(name == "wiki" and _is_empty_page(line) for line in rows)
+    problems = Problems(skip=True)
+    assert len(list(read(path, problems))) + problems.count + empty == len(rows)
+    for problem in problems.kept:
+        assert "rows.jsonl, line" in str(problem)
+    if problems.count:
+        with pytest.raises(BrokenInput, match=r"rows\.jsonl, line"):
+            list(read(path, Problems()))
+
+
+def _is_empty_page(line: bytes) -> bool:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(row, dict) and row.get("id") == "" and row.get("lines") == ""
+
+
+@given(st.lists(st.binary(max_size=30) | st.just(b'{"id": 1, "pages": ["P"]}'), max_size=4))
+def test_any_row_of_retrieved_pages_is_read_or_reported(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "rows.jsonl"
+    path.write_bytes(b"\n".join(lines))
+    problems = Problems(skip=True)
+    found = read_retrieved(path, problems)
+    assert set(found) <= {"1"}

@@ -1,0 +1,157 @@
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dgn.data import Dataset, Evidence
+from dgn.errors import InvalidInput
+from dgn.evaluation import (
+    Baseline,
+    EvaluationSet,
+    FirstPassages,
+    TfIdf,
+    compare,
+    query_rows,
+    run_comparison,
+)
+from dgn.evaluation.comparison import format_difference, format_score, format_scores
+from dgn.query import Query
+from evaluation.examples import make_examples
+from fever_files import write_jsonl
+
+
+@pytest.fixture(scope="module")
+def evaluation_set() -> EvaluationSet:
+    return EvaluationSet(make_examples())
+
+
+class Oracle(Baseline):
+    """Selects the gold."""
+
+    name = "oracle"
+
+    def __init__(self, gold: np.ndarray) -> None:
+        self._gold = gold
+
+    def select(self, queries: Sequence[Query], k: int) -> np.ndarray:
+        indices = np.full((len(queries), k), -1)
+        indices[:, 0] = self._gold.argmax(axis=1)
+        return indices
+
+
+def test_scores_of_all_kinds(evaluation_set: EvaluationSet) -> None:
+    baselines = [Oracle(evaluation_set.gold), FirstPassages()]
+    names: list[str] = []
+    oracle, first = run_comparison(
+        baselines, evaluation_set, (1, 3), cut_off=2, on_progress=names.append
+    )
+    assert names == ["oracle", "first k"]
+    assert [one.macro.recall for one in oracle.at] == [1.0, 1.0]
+    assert oracle.at[0].micro.precision == 1.0
+    assert (oracle.fever.recall, oracle.fever.precision) == (1.0, 1.0)
+    examples = evaluation_set.examples
+    right = np.array([example.gold[0] for example in examples]).mean()
+    assert first.at[0].macro.recall == first.at[0].micro.recall == pytest.approx(right)
+    among_two = np.array([any(example.gold[:2]) for example in examples]).mean()
+    assert first.fever.recall == pytest.approx(among_two)
+    assert first.at[0].recall.low <= right <= first.at[0].recall.high
+    row = json.loads(json.dumps(first.to_dict()))
+    assert row["at"][0]["macro"]["f1"] == pytest.approx(first.at[0].macro.f1)
+    assert row["fever"]["f1"] == pytest.approx(first.fever.f1)
+
+
+def test_two_baselines_on_the_same_queries(evaluation_set: EvaluationSet) -> None:
+    baselines = [Oracle(evaluation_set.gold), FirstPassages()]
+    oracle, first = run_comparison(baselines, evaluation_set, (1,))
+    compared = compare(oracle, first, evaluation_set, 1)
+    assert compared.worse == 0
+    assert compared.difference.mean == pytest.approx(1 - first.at[0].macro.recall)
+    assert compared.p_value < 0.01
+
+
+def test_selection_of_every_query(evaluation_set: EvaluationSet) -> None:
+    baselines = [Oracle(evaluation_set.gold), TfIdf()]
+    results = run_comparison(baselines, evaluation_set, (2,), cut_off=1)
+    rows = list(query_rows(evaluation_set, results))
+    assert [row["id"] for row in rows] == [one.claim.id for one in evaluation_set.examples]
+    for row, example in zip(rows, evaluation_set.examples, strict=True):
+        assert row["query"] == example.query.text
+        assert [one["gold"] for one in row["selected"]["oracle"]] == [True]
+        assert row["selected"]["oracle"][0]["sentence"] == row["gold"][0]["sentence"]
+        assert row["gold"][0]["page"] == f"P{row['id']}"
+        assert len(row["selected"]["TF-IDF, words"]) == 2
+
+
+def test_gold_that_is_not_among_the_passages_counts_as_not_found(
+    evaluation_set: EvaluationSet,
+) -> None:
+    one, *rest = evaluation_set.examples
+    lost = dataclasses.replace(one, missing=(Evidence("Q", 0),))
+    empty = dataclasses.replace(one.query, passages=())
+    nothing = dataclasses.replace(one, query=empty, gold=(), missing=(Evidence("Q", 1),))
+    asked = EvaluationSet((lost, *rest), unanswerable=(nothing,))
+    (oracle,) = run_comparison([Oracle(asked.gold)], asked, (1,))
+    count = len(evaluation_set.examples)
+    assert oracle.at[0].macro.recall == pytest.approx((count - 0.5) / (count + 1))
+    assert oracle.at[0].micro.recall == pytest.approx(count / (count + 2))
+    assert oracle.fever.claims == count + 1
+    assert oracle.fever.recall == pytest.approx(count / (count + 1))
+    assert len(asked.recalls_at(1, oracle.indices)) == count + 1
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        [[0]],
+        np.full((25, 2), 99),
+        np.full((25, 2), -2),
+        np.zeros((25, 2), int),
+        np.ones((25, 2)) / 2,
+    ],
+    ids=["shape", "too large", "too small", "twice", "floats"],
+)
+def test_impossible_selections_are_refused(evaluation_set: EvaluationSet, indices: Any) -> None:
+    class Careless(Baseline):
+        name = "careless"
+
+        def select(self, queries: Sequence[Query], k: int) -> Any:  # noqa: ARG002
+            return indices
+
+    with pytest.raises(InvalidInput, match="careless returned"):
+        run_comparison([Careless()], evaluation_set, (1,))
+
+
+@pytest.mark.parametrize("ks", [(), (0,), (3, -1)])
+def test_ks_are_checked(evaluation_set: EvaluationSet, ks: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidInput, match="ks must be integers of at least 1"):
+        run_comparison([FirstPassages()], evaluation_set, ks)
+
+
+def test_set_without_queries_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no query with passages"):
+        EvaluationSet(())
+
+
+def test_set_of_a_dataset(tmp_path) -> None:
+    rows = [
+        {"id": "a", "query": "It sank", "passages": ["It sank.", "No."], "evidence": [[0], [7]]},
+        {"id": "b", "query": "It rose", "passages": ["It rose."]},
+    ]
+    found = EvaluationSet.of(Dataset(write_jsonl(tmp_path / "q.jsonl", rows)))
+    assert [query.id for query in found.queries] == ["a", "b"]
+    assert found.gold.tolist() == [[True, False], [False, False]]
+    assert found.missing.tolist() == [1, 0]
+    assert found.unanswerable == ()
+    (first,) = run_comparison([FirstPassages()], found, (1,))
+    assert first.at[0].macro.recall == 0.5
+
+
+def test_numbers_are_formatted_for_tables() -> None:
+    assert format_score(0.12345) == ".123"
+    assert format_score(1.0) == "1.000"
+    assert format_scores([0.5, 1.0]) == ".500 / 1.000"
+    assert format_difference(0.0123, 0.0004) == "+.012 (<.001)"
+    assert format_difference(-0.2, 0.25) == "-.200 (.250)"

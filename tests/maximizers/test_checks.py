@@ -1,0 +1,204 @@
+"""What all maximizers check before a search, and the type of result that all of them return."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from dgn.errors import InvalidInput
+from dgn.explanation import explain
+from dgn.maximizers import (
+    Selection,
+    Selections,
+    budgeted_greedy,
+    exact,
+    greedy,
+    lazy_greedy,
+    stochastic_greedy,
+    top_k,
+)
+from dgn.maximizers._checks import checked_items
+from dgn.objectives import (
+    FacilityLocation,
+    FeatureCoverage,
+    Items,
+    Mixture,
+    ProbabilisticCoverage,
+    SetFunction,
+    State,
+)
+from instances import MatrixCoverage, OwnCoverage
+
+PARTIAL = [exact, lazy_greedy, stochastic_greedy]
+"""The searches that evaluate a function on some of the items only."""
+
+ALL = [greedy, *PARTIAL]
+
+
+def by_budget(objective: SetFunction, items: object, k: int) -> Selection | Selections:
+    shape = items.features.shape[:2] if isinstance(items, Items) else items.shape[:-1]
+    return budgeted_greedy(objective, items, np.ones(shape), float(k))
+
+
+def by_top_k(_: SetFunction, items: np.ndarray, k: int) -> Selection | Selections:
+    return top_k(items[..., 0], k)
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("search", [*ALL, by_budget, by_top_k])
+def test_one_set_gives_a_selection_and_a_batch_gives_selections(
+    search: object, library: object
+) -> None:
+    features = np.random.default_rng(0).random((3, 6, 4))
+    one = search(FeatureCoverage(), library(features[0]), 2)
+    assert type(one) is Selection
+    for batch in (features, features[:1]):
+        found = search(FeatureCoverage(), library(batch), 2)
+        assert type(found) is Selections
+        assert len(found) == len(batch)
+        assert found.indices.shape == (len(batch), 2)
+        assert found[0].indices == one.indices
+
+
+@pytest.mark.parametrize("search", ALL)
+def test_items_remember_whether_they_were_one_set(search: object) -> None:
+    features, mask = np.ones((3, 2)), np.array([True, True, False])
+    assert type(search(FeatureCoverage(), Items(features, mask), 3)) is Selection
+    assert type(search(FeatureCoverage(), Items(features[None], mask[None]), 3)) is Selections
+
+
+@pytest.mark.parametrize("search", [greedy, lazy_greedy, exact, partial(stochastic_greedy, seed=0)])
+def test_tensors_with_gradients_are_searched_without_a_warning(search: object) -> None:
+    features = torch.rand(6, 3, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    weights = torch.ones(3, requires_grad=True)
+    search(FeatureCoverage(weights), features, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": 0}, "k must be an integer of at least 1; got 0"),
+        ({"k": -3}, "k must be an integer of at least 1; got -3"),
+        ({"k": 2.5}, "k must be an integer of at least 1; got 2.5"),
+        ({"stop_share": 1.5}, "stop_share must be a number from 0 to 1; got 1.5"),
+        ({"items": np.zeros((0, 3))}, "features has the shape"),
+        (
+            {"items": Items(np.ones((2, 2, 2)), np.array([[True, True], [False, False]]))},
+            "Set 1 has no item; every set needs at least one real item",
+        ),
+        ({"items": np.array([[1.0, np.nan]])}, "features must be .*; got nan"),
+        ({"items": np.array([[1.0, -1.0]])}, "features must be .*; got -1"),
+    ],
+)
+@pytest.mark.parametrize("search", [greedy, lazy_greedy, stochastic_greedy])
+def test_arguments_that_are_not_allowed(search: object, changes: dict, message: str) -> None:
+    arguments = {"items": np.ones((3, 2)), "k": 2} | changes
+    with pytest.raises(InvalidInput, match=message):
+        search.__wrapped__(FeatureCoverage(), **arguments)
+
+
+@pytest.mark.parametrize("search", ALL)
+def test_objective_must_be_a_set_function(search: object) -> None:
+    with pytest.raises(InvalidInput, match=r"objective must be a set function .*; got a NoneType"):
+        search.__wrapped__(None, np.ones((2, 2)), 1)
+
+
+@pytest.mark.parametrize(
+    ("objective", "level", "message"),
+    [
+        (FeatureCoverage(), np.array([np.nan, 0.0]), "context must be .*; got nan"),
+        (FeatureCoverage(), np.array([-1.0, 0.0]), "context must be .*; got -1"),
+        (ProbabilisticCoverage(), np.array([1.5, 1.0]), r"context must be .*; got 1\.5"),
+    ],
+)
+@pytest.mark.parametrize("search", ALL)
+def test_context_is_checked(
+    search: object, objective: SetFunction, level: np.ndarray, message: str
+) -> None:
+    context = State(level[None], np.ones((1, 1)), maker=type(objective).__name__)
+    with pytest.raises(InvalidInput, match=message):
+        search(objective, np.ones((3, 2)), 2, context=context)
+
+
+@pytest.mark.parametrize(
+    ("objective", "other"),
+    [
+        (ProbabilisticCoverage(), FacilityLocation()),
+        (FeatureCoverage(), Mixture((FeatureCoverage(),), np.ones(1))),
+        (Mixture((FeatureCoverage(),), np.ones(1)), FeatureCoverage()),
+    ],
+)
+def test_state_of_another_function_is_refused_as_context(
+    objective: SetFunction, other: SetFunction
+) -> None:
+    context = other.empty(Items(np.ones((3, 2))))
+    with pytest.raises(InvalidInput, match=r"state must be a state that .*; got a state of"):
+        greedy(objective, np.ones((3, 2)), 2, context=context)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_features_that_would_overflow_are_refused(dtype: type) -> None:
+    features = np.full((4, 1), 0.7 * np.finfo(dtype).max, dtype)
+    with pytest.raises(InvalidInput, match="may add up to more than"):
+        greedy(FeatureCoverage(), features, 3)
+
+
+@pytest.mark.parametrize("size", [6, 50])
+@pytest.mark.parametrize("cut", [False, True], ids=["does not fit", "is silently wrong"])
+@pytest.mark.parametrize("search", PARTIAL)
+def test_function_with_data_per_item_is_refused(search: object, cut: bool, size: int) -> None:
+    similarity = np.random.default_rng(0).random((size, size))
+    with pytest.raises(
+        InvalidInput, match=r"MatrixCoverage cannot be evaluated on a part of the items.*use greedy"
+    ):
+        search(MatrixCoverage(similarity, cut), np.ones((size, 1)), 3)
+
+
+def test_greedy_accepts_a_function_with_data_per_item() -> None:
+    similarity = np.random.default_rng(0).random((50, 50))
+    own = greedy(MatrixCoverage(similarity), np.ones((50, 1)), 5)
+    ours = greedy(FacilityLocation(), similarity, 5)
+    assert own.indices == ours.indices
+    assert own.values == pytest.approx(ours.values)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50])
+@pytest.mark.parametrize("search", [*ALL, by_budget])
+def test_function_with_four_methods_is_enough(search: object, size: int) -> None:
+    features = np.random.default_rng(1).random((size, 4))
+    found = search(OwnCoverage(), features, 3)
+    assert len(found) == min(3, size)
+    expected = np.sqrt(features[list(found.indices)].sum(axis=0)).sum()
+    assert found.values[-1] == pytest.approx(expected)
+
+
+def test_four_methods_are_enough_to_explain() -> None:
+    features = np.random.default_rng(1).random((6, 4))
+    found = greedy(OwnCoverage(), features, 3)
+    steps = explain(OwnCoverage(), features, found)
+    assert [step.index for step in steps] == list(found.indices)
+    assert [step.contributions for step in steps] == [(step.gain,) for step in steps]
+
+
+def test_four_methods_are_enough_for_a_batch() -> None:
+    features = np.random.default_rng(1).random((3, 7, 4))
+    together = greedy(OwnCoverage(), features, 3)
+    for search in (lazy_greedy, exact):
+        found = search(OwnCoverage(), features, 3)
+        assert (found.values[:, -1] >= together.values[:, -1] - 1e-12).all()
+    assert lazy_greedy(OwnCoverage(), features, 3).indices.tolist() == together.indices.tolist()
+
+
+def test_errors_of_a_function_are_not_hidden() -> None:
+    class Broken(OwnCoverage):
+        def gains(self, *_: object) -> np.ndarray:
+            raise ZeroDivisionError("a mistake of the user")
+
+    with pytest.raises(InvalidInput, match="a mistake of the user") as error:
+        lazy_greedy(Broken(), np.ones((3, 2)), 2)
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_checked_items_takes_a_plain_array() -> None:
+    assert checked_items(FeatureCoverage(), np.ones((3, 2)), None).single
