@@ -1,4 +1,4 @@
-"""Draws docs/images/network.svg: the path of the data, and the unfolded network.
+"""Draws docs/images/network.svg: the flow of the data, and the unfolded network.
 
 python docs/images/draw.py
 """
@@ -41,20 +41,20 @@ def heading(y: int, text: str) -> str:
     return f'<text x="20" y="{y}" class="heading">{text}</text>'
 
 
-def path_of_the_data() -> list[str]:
+def flow_of_the_data() -> list[str]:
     y = 50
-    rooms = [
+    packages = [
         ("text and data", "what is asked", PALE),
-        ("encoders", "what an item offers", PALE),
+        ("encoders", "what a passage offers", PALE),
         ("objectives", "what a set is worth", BLUE),
     ]
-    parts = [heading(28, "The path of the data")]
-    for number, (title, note, fill) in enumerate(rooms):
+    parts = [heading(28, "The flow of the data")]
+    for number, (title, note, fill) in enumerate(packages):
         x = 20 + 200 * number
         parts.append(box(x, y + 40, 160, 56, title, note, fill))
         parts.append(arrow((x + 160, y + 68), (x + 194, y + 68)) if number < 2 else "")
     parts += [
-        box(640, y, 220, 56, "maximizers", "run time: argmax, with a proof", GREEN),
+        box(640, y, 220, 56, "maximizers", "run time: argmax, with a certificate", GREEN),
         box(640, y + 84, 220, 56, "unfolding", "training: softmax, differentiable", AMBER),
         arrow((580, y + 60), (610, y + 60), (610, y + 28), (634, y + 28)),
         arrow((580, y + 76), (610, y + 76), (610, y + 112), (634, y + 112)),
@@ -99,7 +99,7 @@ def one_layer() -> list[str]:
         label(
             440,
             y + 92,
-            "f(A) = Σᵤ αᵤ log(1 + Σₐ hₐᵤ): much of one thing is worth less than some of each",
+            "f(A) = Σᵤ αᵤ log(1 + Σₐ hₐᵤ): a little of every feature beats much of one",
         ),
     ]
 
@@ -117,11 +117,11 @@ def draw() -> str:
         '<marker id="head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" '
         f'orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{LINE}"/></marker>'
     )
-    parts = [*path_of_the_data(), *unfolded_network(), *one_layer()]
+    parts = [*flow_of_the_data(), *unfolded_network(), *one_layer()]
     return "\n".join(
         [
             '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 880 566" role="img" '
-            'aria-label="The path of the data and the unfolded greedy network">',
+            'aria-label="The flow of the data and the unfolded greedy network">',
             f"<style>{style}</style><defs>{head}</defs>",
             '<rect width="880" height="566" fill="white"/>',
             *parts,
