@@ -184,3 +184,15 @@ def test_any_row_of_retrieved_pages_is_read_or_reported(
     problems = Problems(skip=True)
     found = read_retrieved(path, problems)
     assert set(found) <= {"1"}
+
+
+def test_encrypted_archive_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "wiki.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("wiki-001.jsonl", "{}")
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x03\x04") + 6] |= 1  # the flag of encryption, in both headers
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(BrokenInput, match=r"encrypted.*unpack it first"):
+        list(read_lines(path, Problems()))

@@ -129,9 +129,12 @@ def _zip_lines(path: Path, problems: Problems) -> Iterator[Line]:
                 if member.filename.endswith(".jsonl") and not is_hidden(member.filename):
                     with archive.open(member) as stream:
                         yield from stream_lines(stream, f"{path}/{member.filename}", problems)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-        # The latter two: encrypted, or compressed with a method that Python does not know.
+    except zipfile.BadZipFile as error:
         problems.report(_damaged(str(path), None, error))
+    except (RuntimeError, NotImplementedError) as error:
+        # zipfile raises these for a password and for a compression that it does not know.
+        unpack = f"the archive cannot be opened ({error}); unpack it first."
+        problems.report(BrokenInput(path, None, message=unpack))
     except OSError as error:
         raise _unreadable(path, error) from error
 
