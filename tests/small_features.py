@@ -12,6 +12,7 @@ import numpy as np
 from dgn.data import DenseBatches, Place
 from dgn.encoders.features import write_meta
 from dgn.encoders.pooled.table import PooledTable
+from dgn.training.config import RunConfig
 
 FACETS = 6
 WORDS = ("harbour", "glass", "river", "violin", "winter", "copper")
@@ -88,3 +89,10 @@ def write_queries(path: Path, queries: int, seed: int) -> Path:
         )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def small_run(features: tuple[str, str], **settings: object) -> RunConfig:
+    """The configuration of a short run on the folders of features to train and to validate with."""
+    few = {"epochs": 3, "batch_size": 16, "layers": 3, "eval_ks": [1, 3], "learning_rate": 0.01}
+    machine = {"device": "cpu", "train": [features[0]], "validation": features[1]}
+    return RunConfig().with_settings({**few, **machine, **settings})

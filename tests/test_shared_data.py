@@ -22,6 +22,7 @@ from dgn.selector import Selector
 from dgn.text import open_vectors
 from dgn.text.vec_file import VecFile
 from dgn.training import RunConfig, train
+from experiments.reproduce.plan import DGN
 from models import shipped
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -114,16 +115,7 @@ def test_training_is_better_than_untrained_greedy_on_real_claims(tmp_path: Path)
         {
             "train": [str(tmp_path / "train")],
             "validation": str(tmp_path / "dev"),
-            "architecture": "dgn",
-            "scale": 3.0,
-            "dropout": 0.1,
-            "layers": 3,
-            "temperature": 4.0,
-            "optimizer": "adamw",
-            "learning_rate": 4.5e-3,
-            "weight_decay": 0.1,
-            "schedule": "cosine",
-            "warmup": 50,
+            **DGN,
             "epochs": 3,
             "batch_size": 64,
             "ema_decay": 0.0,

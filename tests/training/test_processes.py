@@ -14,14 +14,7 @@ from safetensors.torch import load_file
 
 from dgn.cli.main import main
 from dgn.training.processes import Processes, interrupts_ignored, is_orphan, join_processes
-from small_features import write_table
 from training.forked import run_two, start_two
-
-
-@pytest.fixture(scope="module")
-def features(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("features")
-    return write_table(folder / "train", 90, 1), write_table(folder / "validation", 40, 2)
 
 
 def test_shares_of_a_batch_are_the_batch() -> None:

@@ -20,25 +20,13 @@ from dgn.training.report import (
     write_metrics,
     write_summary,
 )
-from small_features import write_table
+from small_features import small_run
 
 REPORTS = [
     EpochReport(0, None, (0.5, 0.6), 0.1, 4.0, 0.0),
     EpochReport(1, 2.5, (0.7, 0.8), 0.1, 4.0, 100.0),
     EpochReport(2, 1.5, (0.6, 0.8), 0.1, 4.0, 120.0),
 ]
-
-
-@pytest.fixture(scope="module")
-def features(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("features")
-    return write_table(folder / "train", 90, 1), write_table(folder / "validation", 40, 2)
-
-
-def config(features: tuple[str, str], **settings: object) -> RunConfig:
-    few = {"epochs": 3, "batch_size": 16, "layers": 3, "eval_ks": [1, 3], "learning_rate": 0.01}
-    machine = {"device": "cpu", "train": [features[0]], "validation": features[1]}
-    return RunConfig().with_settings({**few, **machine, **settings})
 
 
 def read_events(folder: Path) -> dict[str, list[float]]:
@@ -95,7 +83,7 @@ def test_curves_are_a_png(tmp_path: Path) -> None:
 
 
 def test_reports_of_a_run(features: tuple[str, str], tmp_path: Path) -> None:
-    result = train(config(features), tmp_path / "run")
+    result = train(small_run(features), tmp_path / "run")
     assert read_metrics(tmp_path / "run") == list(result.reports)
     events = read_events(tmp_path / "run")
     losses = [report.loss for report in result.reports[1:]]
@@ -140,11 +128,11 @@ def test_card_of_facets_is_about_the_words_of_the_query(tmp_path: Path) -> None:
 def test_toml_of_the_card_trains_the_same_weights(
     features: tuple[str, str], tmp_path: Path, settings: dict
 ) -> None:
-    first = train(config(features, **settings), tmp_path / "first")
+    first = train(small_run(features, **settings), tmp_path / "first")
     card = (tmp_path / "first/README.md").read_text()
     (tmp_path / "again.toml").write_text(card.partition("```toml\n")[2].partition("```")[0])
     again = read_config(tmp_path / "again.toml")
-    assert again == config(features, **settings)
+    assert again == small_run(features, **settings)
     second = train(again, tmp_path / "second")
     for name, weight in first.network.state_dict().items():
         assert torch.equal(weight, second.network.state_dict()[name])

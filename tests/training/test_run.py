@@ -11,25 +11,13 @@ from safetensors.torch import load_file, save_file
 
 from dgn.cli.main import main
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.training import EpochReport, RunConfig, is_finished, load_network, open_run, train
-from small_features import write_table
+from dgn.training import EpochReport, is_finished, load_network, open_run, train
+from small_features import small_run, write_table
 from training.forked import start
 
 
 class Stopped(Exception):
     pass
-
-
-@pytest.fixture(scope="module")
-def features(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("features")
-    return write_table(folder / "train", 90, 1), write_table(folder / "validation", 40, 2)
-
-
-def config(features: tuple[str, str], **settings: object) -> RunConfig:
-    few = {"epochs": 3, "batch_size": 16, "layers": 3, "eval_ks": [1, 3], "learning_rate": 0.01}
-    machine = {"device": "cpu", "train": [features[0]], "validation": features[1]}
-    return RunConfig().with_settings({**few, **machine, **settings})
 
 
 def stop_after(steps: int) -> object:
@@ -52,7 +40,7 @@ def assert_same_weights(one: torch.nn.Module, other: torch.nn.Module) -> None:
 
 def test_run_leaves_a_complete_folder(features: tuple[str, str], tmp_path: Path) -> None:
     seen: list[EpochReport] = []
-    result = train(config(features), tmp_path / "run", on_epoch=seen.append)
+    result = train(small_run(features), tmp_path / "run", on_epoch=seen.append)
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
     assert names == [
         "README.md",
@@ -70,9 +58,9 @@ def test_run_leaves_a_complete_folder(features: tuple[str, str], tmp_path: Path)
 
 
 def test_finished_run_is_not_run_again(features: tuple[str, str], tmp_path: Path) -> None:
-    first = train(config(features), tmp_path / "run")
-    assert is_finished(config(features), tmp_path / "run")
-    again = train(config(features, device="auto"), tmp_path / "run", on_epoch=pytest.fail)
+    first = train(small_run(features), tmp_path / "run")
+    assert is_finished(small_run(features), tmp_path / "run")
+    again = train(small_run(features, device="auto"), tmp_path / "run", on_epoch=pytest.fail)
     assert again.was_finished
     assert (again.reports, again.best_epoch) == (first.reports, first.best_epoch)
     opened = open_run(tmp_path / "run")
@@ -83,49 +71,49 @@ def test_finished_run_is_not_run_again(features: tuple[str, str], tmp_path: Path
 def test_folder_with_other_settings_is_not_changed(
     features: tuple[str, str], tmp_path: Path
 ) -> None:
-    train(config(features, epochs=1), tmp_path / "run")
+    train(small_run(features, epochs=1), tmp_path / "run")
     with pytest.raises(
         InvalidInput, match=r"contains a run with other settings \(fit\.epochs, fit\.seed\)"
     ):
-        train(config(features, epochs=2, seed=1), tmp_path / "run")
+        train(small_run(features, epochs=2, seed=1), tmp_path / "run")
     with pytest.raises(InvalidInput, match=r"other settings \(pooled\.scale\)"):
-        train(config(features, epochs=1, scale=2.0), tmp_path / "run")
+        train(small_run(features, epochs=1, scale=2.0), tmp_path / "run")
 
 
 def test_folder_with_other_files_is_not_changed(features: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
     with pytest.raises(InvalidInput, match="contains other files; choose a new folder"):
-        train(config(features), tmp_path / "other")
+        train(small_run(features), tmp_path / "other")
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.txt"]
 
 
 def test_model_of_something_else_is_not_changed(features: tuple[str, str], tmp_path: Path) -> None:
-    train(config(features, epochs=1), tmp_path / "run")
+    train(small_run(features, epochs=1), tmp_path / "run")
     path = tmp_path / "run" / "config.json"
     described = json.loads(path.read_text())
     del described["training"]
     path.write_text(json.dumps(described))
     with pytest.raises(InvalidInput, match="contains a model that dgn train did not write"):
-        train(config(features, epochs=1), tmp_path / "run")
+        train(small_run(features, epochs=1), tmp_path / "run")
     with pytest.raises(InvalidInput, match="was not written by dgn train"):
         load_network(tmp_path / "run")
 
 
 def test_features_that_have_changed(features: tuple[str, str], tmp_path: Path) -> None:
     changed = write_table(tmp_path / "train", 80, 5)
-    train(config((changed, features[1]), epochs=1), tmp_path / "run")
+    train(small_run((changed, features[1]), epochs=1), tmp_path / "run")
     meta = Path(changed, "meta.json")
     meta.write_text(meta.read_text().replace("seed 5", "seed 6"))
     with pytest.raises(InvalidInput, match=r"other settings \(features\)"):
-        train(config((changed, features[1]), epochs=1), tmp_path / "run")
+        train(small_run((changed, features[1]), epochs=1), tmp_path / "run")
 
 
 def test_part_of_the_queries(features: tuple[str, str], tmp_path: Path) -> None:
-    result = train(config(features, max_queries=20, epochs=1), tmp_path / "run")
+    result = train(small_run(features, max_queries=20, epochs=1), tmp_path / "run")
     assert len(result.reports) == 2
     with pytest.raises(InvalidInput, match="max_queries must be at most 90; got 1,000"):
-        train(config(features, max_queries=1000), tmp_path / "more")
+        train(small_run(features, max_queries=1000), tmp_path / "more")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +133,7 @@ def test_mistakes_are_found_before_anything_is_written(
     features: tuple[str, str], tmp_path: Path, settings: dict, message: str
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
-        train(config(features, **settings), tmp_path / "run")
+        train(small_run(features, **settings), tmp_path / "run")
     assert not list(tmp_path.glob("run/*"))
 
 
@@ -153,7 +141,7 @@ def test_loading_is_strict(features: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(InvalidInput, match=r"is not a model folder: it has no config\.json"):
         load_network(run)
-    train(config(features, epochs=1), run)
+    train(small_run(features, epochs=1), run)
     weights = load_file(run / "model.safetensors")
     save_file({**weights, "extra": torch.zeros(1)}, run / "model.safetensors")
     with pytest.raises(BrokenInput, match="extra"):
@@ -177,7 +165,7 @@ def test_loading_is_strict(features: tuple[str, str], tmp_path: Path) -> None:
 def test_configuration_of_a_run_is_read_strictly(
     features: tuple[str, str], tmp_path: Path, changes: dict, message: str
 ) -> None:
-    train(config(features, epochs=1), tmp_path)
+    train(small_run(features, epochs=1), tmp_path)
     described = json.loads((tmp_path / "config.json").read_text())
     changed = {k: v for k, v in {**described["training"], **changes}.items() if v is not None}
     (tmp_path / "config.json").write_text(json.dumps({**described, "training": changed}))
@@ -188,11 +176,11 @@ def test_configuration_of_a_run_is_read_strictly(
 
 def test_broken_checkpoint_says_what_to_do(features: tuple[str, str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    train(config(features, epochs=1), run)
+    train(small_run(features, epochs=1), run)
     (run / "summary.json").unlink()
     (run / "checkpoint.safetensors").write_bytes(b"half a file")
     with pytest.raises(BrokenInput, match="delete the file to start again"):
-        train(config(features, epochs=1), run)
+        train(small_run(features, epochs=1), run)
 
 
 def test_one_process_per_folder(features: tuple[str, str], tmp_path: Path) -> None:
@@ -202,14 +190,14 @@ def test_one_process_per_folder(features: tuple[str, str], tmp_path: Path) -> No
 
     def begin_again(_: object) -> None:
         with pytest.raises(InvalidInput, match="Another process is writing to"):
-            train(config(features), run)
+            train(small_run(features), run)
 
-    train(config(features), run, on_step=begin_again)
+    train(small_run(features), run, on_step=begin_again)
     assert not list(run.glob(".*"))
 
 
 def test_resumed_run_says_where_it_was_resumed(features: tuple[str, str], tmp_path: Path) -> None:
-    settings = config(features, checkpoint_seconds=0.0, dropout=0.1)
+    settings = small_run(features, checkpoint_seconds=0.0, dropout=0.1)
     whole = train(settings, tmp_path / "whole")
     with pytest.raises(Stopped):
         train(settings, tmp_path / "parts", on_step=stop_after(8))
@@ -226,11 +214,11 @@ def test_resumed_run_keeps_its_number_of_threads(features: tuple[str, str], tmp_
         used.append(torch.get_num_threads())
 
     try:
-        first = config(features, threads=2, checkpoint_seconds=0.0)
+        first = small_run(features, threads=2, checkpoint_seconds=0.0)
         with pytest.raises(Stopped):
             train(first, tmp_path, on_step=stop_after(3))
         torch.set_num_threads(1)
-        train(config(features, threads=0), tmp_path, on_step=watch)
+        train(small_run(features, threads=0), tmp_path, on_step=watch)
         assert set(used) == {2}
     finally:
         torch.set_num_threads(before)
@@ -244,12 +232,12 @@ def test_threads_of_the_user_take_precedence_over_the_checkpoint(
     try:
         with pytest.raises(Stopped):
             train(
-                config(features, threads=2, checkpoint_seconds=0.0),
+                small_run(features, threads=2, checkpoint_seconds=0.0),
                 tmp_path,
                 on_step=stop_after(3),
             )
         train(
-            config(features, threads=1),
+            small_run(features, threads=1),
             tmp_path,
             on_step=lambda _: used.append(torch.get_num_threads()),
         )
