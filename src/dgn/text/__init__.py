@@ -16,7 +16,14 @@ from dgn.text.vectors import (
     open_vectors,
     unit_rows,
 )
-from dgn.text.words import WordReader, WordTokens
+from dgn.text.words import (
+    WordReader,
+    WordTokens,
+    same_text_key,
+    stem,
+    stems_of,
+    written_words,
+)
 
 __all__ = [
     "FUNCTION_WORDS",
@@ -30,9 +37,13 @@ __all__ = [
     "clean_brackets",
     "has_words",
     "open_vectors",
+    "same_text_key",
     "split_sentences",
     "split_words",
+    "stem",
+    "stems_of",
     "title_text",
     "token_idf",
     "unit_rows",
+    "written_words",
 ]

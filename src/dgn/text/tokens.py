@@ -25,7 +25,12 @@ FUNCTION_WORDS = frozenset(
     why will with within without would yet you your yours yourself yourselves
     """.split()  # noqa: SIM905
 )
-"""English words without content of their own; explanations do not list them."""
+"""English words without content of their own; they weigh little."""
+
+QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "which", "when", "where", "why", "how"})
+"""They say what is asked for; a passage that contains them does not answer it."""
+
+ARTICLES = frozenset({"a", "an", "the"})
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
 

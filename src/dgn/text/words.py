@@ -1,213 +1,202 @@
-"""Words as tokens: each token has its own vector and the spelling of its whole word.
+"""Words of texts: what is one word, when two words are the same, and what is known about each.
 
-A tokenizer divides "1901" into digits and a rare name into syllables. The vectors of the pieces
-are compared one by one, which finds "Sikkim" in "Sikkimese". Two words are equal only as a whole;
-otherwise every date would match every other date.
+Words are compared without case and in one Unicode form, and a number is one word, so that 1901
+never resembles 1907. What is known about a word is computed once and remembered.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Sequence
+import threading
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from functools import cache
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.text.vectors import SubwordVectors, unit_rows
+from dgn.text.tokens import ARTICLES, FUNCTION_WORDS, QUESTION_WORDS, clean_brackets
+from dgn.text.vectors import SubwordVectors
 
-_WORD_START = "▁"
-"""How sentencepiece writes the space before a word."""
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w")
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_POSSESSIVE = ("'s", "’s")
+_LONGEST_WORD = 64
+_LONGEST_REMEMBERED = 64
+_MOST_WORDS = 2**17
+"""When so many different words were seen, the memory starts anew."""
 
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
-_SPECIAL = {"<s>", "</s>", "<unk>"}
-_BASE = 0x9E3779B97F4A7C15
-_LONGEST_WORD = 4096
-_MIX = np.uint64(0xD6E8FEB86659FD93)
-"""Any odd number would do: it keeps the tokens of a word apart."""
+KINDS = 4
+"""number, year, function word, question word"""
 
 
 @dataclass(frozen=True, eq=False)
 class WordTokens:
-    """The tokens of some texts without punctuation; each different token is described once.
+    """The words of some texts; each different word is described once.
 
     Attributes:
-        texts: For every text, its tokens in order, as rows of the arrays below.
+        texts: For every text, its words in order, as rows of the arrays below. Two words of the
+            same spelling have the same row.
         vectors: [different, dimension], of length 1.
-        spelling: [different], a hash of the whole word; equal for words that differ only in case.
-        idf: [different], the IDF of the token.
-        flags: [different, 3], 0 or 1: whether the word has several tokens, contains a digit,
-            begins with a capital letter.
+        idf: [different].
+        stem: [different], equal for the forms of a word, like "ship" and "ships".
+        kinds: [different, KINDS], 0 or 1: whether the word is a number, a year, a function word, a
+            question word.
     """
 
     texts: list[NDArray[np.int64]]
     vectors: NDArray[np.float32]
-    spelling: NDArray[np.uint64]
     idf: NDArray[np.float32]
-    flags: NDArray[np.float32]
+    stem: NDArray[np.int64]
+    kinds: NDArray[np.float32]
 
 
 @final
 class WordReader:
-    """Reads the words of texts with the tokens of some vectors.
+    """Reads the words of texts and knows their vectors; threads may share it.
 
     Args:
-        vectors: The vectors and their tokenizer.
-        idf: [tokens], the IDF of every token.
+        vectors: The vectors and their tokenizer. The vector of a word with several tokens is their
+            mean, rare tokens counting more.
+        idf: [tokens], the IDF of every token; that of a word is the largest of its tokens.
     """
 
     def __init__(self, vectors: SubwordVectors, idf: NDArray[np.float32]) -> None:
         self.vectors, self.idf = vectors, idf
-        self._vocabulary = _Vocabulary.of(vectors.pieces)
+        self._memory = _Memory(self)
 
     def read(self, texts: Sequence[str]) -> WordTokens:
-        """The tokens of these texts."""
-        rows_of = self.vectors.token_rows(texts)
-        lengths = np.fromiter(map(len, rows_of), np.int64, len(rows_of))
-        rows = np.fromiter(itertools.chain.from_iterable(rows_of), np.int64, int(lengths.sum()))
-        text_starts = np.cumsum(lengths) - lengths
-        word = self._word_numbers(rows, text_starts[lengths > 0])
-        kept = ~self._vocabulary.punctuation[rows]
-        # Where the tokens of each text begin after punctuation was removed.
-        cuts = np.append(0, np.cumsum(kept))[text_starts]
-        return self._described(rows[kept], word[kept], cuts)
-
-    def words(self, text: str) -> list[tuple[str, list[int]]]:
-        """The words of a text as written, each with the positions of its tokens in `read`."""
-        located = self.vectors.token_spans(text)
-        rows = np.array([row for row, _, _ in located], np.int64)
-        numbers = self._word_numbers(rows, np.zeros(min(1, len(rows)), np.int64)).tolist()
-        punctuation = self._vocabulary.punctuation[rows].tolist()
-        spans: dict[int, tuple[int, int]] = {}
-        tokens: dict[int, list[int]] = {}
-        position = 0
-        for (_, start, end), number, is_mark in zip(located, numbers, punctuation, strict=True):
-            if is_mark:
-                continue
-            spans[number] = (spans.get(number, (start, end))[0], end)
-            tokens.setdefault(number, []).append(position)
-            position += 1
-        return [(text[slice(*spans[n])].strip(), tokens[n]) for n in spans]
-
-    def _word_numbers(
-        self, rows: NDArray[np.int64], text_starts: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        """[tokens], the word that each token belongs to; a punctuation mark is a word by itself."""
-        mark = self._vocabulary.punctuation[rows]
-        begins = self._vocabulary.starts[rows] | mark
-        begins[1:] |= mark[:-1]
-        begins[text_starts] = True
-        return np.cumsum(begins, dtype=np.int64)
-
-    def _described(
-        self, rows: NDArray[np.int64], word: NDArray[np.int64], cuts: NDArray[np.int64]
-    ) -> WordTokens:
-        begins = np.flatnonzero(np.diff(word, prepend=-1))
-        sizes = np.diff(np.append(begins, len(rows)))
-        number = self._vocabulary.number[rows]
-        spelled = np.zeros(0, np.uint64)
-        if len(rows):
-            spelled = np.repeat(self._vocabulary.spell(rows, begins), sizes)
-            number = np.repeat(np.logical_or.reduceat(number, begins), sizes)
-        capital = np.repeat(self._vocabulary.capital[rows[begins]], sizes)
-        flags = np.stack([np.repeat(sizes, sizes) > 1, number, capital], axis=1)
-        # A token in another word, at another place of it, or with another flag is another token:
-        # what is said of it must not depend on which other texts are read along with it.
-        packed = flags @ np.array([1, 2, 4])
-        kind = (rows.astype(np.uint64) * np.uint64(8) + packed.astype(np.uint64)) + np.uint64(1)
-        identity = spelled ^ (kind * _MIX)
-        _, first, tokens = np.unique(identity, return_index=True, return_inverse=True)
-        return WordTokens(
-            texts=np.split(tokens, cuts[1:]),
-            vectors=unit_rows(self.vectors.table[rows[first]]),
-            spelling=spelled[first],
-            idf=self.idf[rows[first]],
-            flags=flags[first].astype(np.float32),
+        """The words of these texts."""
+        memory = self._memory
+        rows = [memory.rows(text) for text in texts]
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        flat = np.fromiter((row for text in rows for row in text), np.int64, int(lengths.sum()))
+        different, place = np.unique(flat, return_inverse=True)
+        described = WordTokens(
+            np.split(place, np.cumsum(lengths)[:-1]), *memory.described(different)
         )
+        if len(memory) > _MOST_WORDS:
+            self._memory = _Memory(self)  # other threads keep the one that they have
+        return described
+
+    def describe(self, word: str) -> tuple[NDArray[np.float32], float]:
+        """The vector and the IDF of a word."""
+        rows = [row for row, start, end in self.vectors.token_spans(word) if end > start]
+        tokens = self.vectors.table[rows].astype(np.float32)
+        lengths = np.linalg.norm(tokens, axis=1, keepdims=True)
+        idf = self.idf[rows]
+        total = (idf[:, None] * tokens / np.maximum(lengths, 1e-6)).sum(axis=0)
+        return total / max(float(np.linalg.norm(total)), 1e-6), float(idf.max(initial=0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Vocabulary:
-    """What the spelling of each token shows, [tokens] each.
+@final
+class _Memory:
+    """All words met so far, with what is known about them; words are only ever added."""
 
-    Attributes:
-        letters: A hash of the letters of the token, without case. The hash of a word is composed
-            of those of its tokens, however it is divided (`spell`).
-        length: The number of letters.
-        starts: Whether a word starts with the token.
-        number: Whether it contains a digit.
-        capital: Whether it begins with a capital letter.
-        punctuation: Whether it contains neither a letter nor a digit.
-    """
+    def __init__(self, reader: WordReader) -> None:
+        self._reader, self._lock = reader, threading.Lock()
+        self._words: dict[str, int] = {}
+        self._stems: dict[str, int] = {}
+        self._pieces: dict[str, tuple[int, ...]] = {}
+        width = reader.vectors.dimension
+        self._vectors = np.zeros((256, width), np.float32)
+        self._facts = np.zeros((256, 1 + KINDS), np.float32)
+        self._stem_of = np.zeros(256, np.int64)
 
-    letters: NDArray[np.uint64]
-    length: NDArray[np.int64]
-    starts: NDArray[np.bool_]
-    number: NDArray[np.bool_]
-    capital: NDArray[np.bool_]
-    punctuation: NDArray[np.bool_]
+    def __len__(self) -> int:
+        return len(self._words)
 
-    @classmethod
-    def of(cls, pieces: Sequence[str]) -> _Vocabulary:
-        """From the tokens as the tokenizer writes them."""
-        bare = [_text_of(piece) for piece in pieces]
-        folded = [text.lower() for text in bare]
-        return cls(
-            letters=_hashed(folded),
-            length=np.fromiter(map(len, folded), np.int64, len(folded)),
-            starts=_flags(piece.startswith(_WORD_START) for piece in pieces),
-            number=_flags(any(map(str.isdigit, text)) for text in bare),
-            capital=_flags(text[:1].isupper() for text in bare),
-            punctuation=_flags(not any(map(str.isalnum, text)) for text in bare),
-        )
+    def rows(self, text: str) -> list[int]:
+        """The words of a text; no word spans a space, and most pieces are known already."""
+        pieces = normalized(text).split()
+        known = self._pieces
+        try:
+            return [row for piece in pieces for row in known[piece]]
+        except KeyError:
+            found = [known.get(piece) for piece in pieces]
+            learned = [
+                self._learn(piece) if rows is None else rows
+                for piece, rows in zip(pieces, found, strict=True)
+            ]
+            return [row for rows in learned for row in rows]
 
-    def spell(self, rows: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """[words], one number for the letters of each word.
+    def described(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+        """Vectors, IDF, stems and kinds of these words."""
+        with self._lock:  # the arrays may be exchanged for larger ones
+            vectors, facts, stems = self._vectors, self._facts, self._stem_of
+        return vectors[rows], facts[rows, 0], stems[rows], facts[rows, 1:]
 
-        "Opened" is divided into other tokens than "opened": the tokens differ, the letters do not.
+    def _learn(self, piece: str) -> tuple[int, ...]:
+        with self._lock:
+            rows = tuple(self._row(word.lower()) for word in _words_of(piece))
+            if len(piece) <= _LONGEST_REMEMBERED:
+                self._pieces[piece] = rows
+        return rows
 
-        Args:
-            rows: The tokens of all words.
-            begins: The position of the first token of each word.
-        """
-        lengths = self.length[rows]
-        before = np.cumsum(lengths) - lengths
-        sizes = np.diff(np.append(begins, len(rows)))
-        inside = np.minimum(before - np.repeat(before[begins], sizes), _LONGEST_WORD)
-        return np.add.reduceat(self.letters[rows] * _POWERS[inside], begins)
-
-
-def _text_of(piece: str) -> str:
-    """What a token stands for in a text, without the space before it."""
-    if piece in _SPECIAL:
-        return ""
-    byte = _BYTE.fullmatch(piece)
-    if byte is None:
-        return piece.removeprefix(_WORD_START)
-    # A single byte: below 128 it is a character, for example a line break; above, it is a part of
-    # a character that the vocabulary lacks, and some letter stands in for it.
-    code = int(byte[1], 16)
-    return chr(code) if code < 128 else chr(0x4E00 + code)
-
-
-def _powers() -> NDArray[np.uint64]:
-    bases = np.full(_LONGEST_WORD + 1, _BASE, np.uint64)
-    bases[0] = 1
-    return np.cumprod(bases, dtype=np.uint64)
+    def _row(self, word: str) -> int:
+        row = self._words.get(word)
+        if row is None:
+            row = len(self._words)
+            if row == len(self._stem_of):
+                self._vectors, self._facts, self._stem_of = (
+                    np.concatenate([array, np.zeros_like(array)])
+                    for array in (self._vectors, self._facts, self._stem_of)
+                )
+            self._vectors[row], idf = self._reader.describe(word)
+            is_number = word[0].isdigit()
+            kinds = (
+                is_number,
+                _YEAR.fullmatch(word) is not None,
+                word in FUNCTION_WORDS,
+                word in QUESTION_WORDS,
+            )
+            self._facts[row] = (idf, *kinds)
+            self._stem_of[row] = self._stems.setdefault(stem(word), len(self._stems))
+            self._words[word] = row
+        return row
 
 
-_POWERS = _powers()
+def normalized(text: str) -> str:
+    """The text with real brackets and in one Unicode form."""
+    text = clean_brackets(text)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
-def _hashed(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """[texts], Σ letter · baseⁱ: the hash of two joined texts is a sum, the second one shifted."""
-    padded = np.array(texts)
-    codes = padded.view(np.uint32).reshape(len(texts), -1).astype(np.uint64)
-    mixed = (codes + np.uint64(0x51ED27)) * codes  # 0 for padding, far apart otherwise
-    return (mixed * _POWERS[: codes.shape[1]]).sum(axis=1, dtype=np.uint64)
+def written_words(text: str) -> list[str]:
+    """The words of a text as they are written, in the order in which `WordReader` reads them."""
+    return [word for piece in normalized(text).split() for word in _words_of(piece)]
 
 
-def _flags(values: Iterable[bool]) -> NDArray[np.bool_]:
-    return np.fromiter(values, dtype=np.bool_)
+def stem(word: str) -> str:
+    """The stem of a word: "ships" and "shipping" have that of "ship"; numbers stay as they are."""
+    word = word.lower()
+    if word[0].isdigit():
+        return word.replace(",", "")
+    for ending in _POSSESSIVE:
+        word = word.removesuffix(ending)
+    return _stemmer().stemWord(word)
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The stems of all words of a text."""
+    return frozenset(map(stem, written_words(text)))
+
+
+def same_text_key(text: str) -> tuple[str, ...]:
+    """Equal for texts that differ in case, punctuation, spaces, Unicode form or articles alone."""
+    words = [word.lower() for word in written_words(text)]
+    return tuple(word for word in words if word not in ARTICLES) or tuple(words)
+
+
+def _words_of(piece: str) -> Iterator[str]:
+    for match in _WORD.finditer(piece):
+        yield match.group()[:_LONGEST_WORD]
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")

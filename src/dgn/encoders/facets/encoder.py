@@ -40,19 +40,18 @@ class FacetEncoder(Encoder):
         untrained = untrained_weights(self.vectors.dimension)
         self.weights = weights or untrained
         self._is_trained = weights is not None and not weights.equals(untrained)
-        self._matcher = Matcher(WordReader(self.vectors, self.idf))
+        self.matcher = Matcher(WordReader(self.vectors, self.idf))
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
-        matches, words = self._matcher.match(queries)
+        matches, words = self.matcher.match(queries)
         return encode(self.weights, Matches.of(matches, WordTable.of(words)))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
 
     def facets(self, query: str) -> tuple[Facet, ...]:
-        """The words of the query; a word with several tokens is one facet."""
-        words = self._matcher.words(query)
-        return tuple(Facet(name, tuple(tokens)) for name, tokens in words)
+        """The words of the query."""
+        return tuple(Facet(word, (place,)) for place, word in enumerate(self.matcher.words(query)))
 
     @property
     def parameters(self) -> int:

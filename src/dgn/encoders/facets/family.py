@@ -25,7 +25,7 @@ from dgn.encoders.facets.table import MatchBatches, MatchTable
 from dgn.encoders.facets.weights import FacetSizes, FacetWeights, shapes_of
 from dgn.encoders.facets.writer import MatchWriter
 from dgn.errors import InvalidInput
-from dgn.settings import check_at_least, setting
+from dgn.settings import check_at_least, check_choices, setting
 from dgn.text import WordReader, token_idf
 
 if TYPE_CHECKING:
@@ -36,20 +36,19 @@ if TYPE_CHECKING:
 class FacetSettings:
     """How large the facets encoder is."""
 
-    rank: int = setting(0, "rank of the learned part of the word similarity")
-    comparison_units: int = setting(0, "units that compare a word with its match")
-    hidden: int = setting(64, "hidden units of the small network")
-    extra_features: int = setting(16, "features besides the words; 0 for no network")
+    hidden: int = setting(64, "hidden units of the network that judges relevance; 0 for none")
+    projection: int = setting(16, "dimension in which the network sees a text as a whole")
+    learns: str = setting(
+        "network", "what is trained: the network alone, or all weights", choices=("network", "all")
+    )
 
     def __post_init__(self) -> None:
-        check_at_least(self, 1, "hidden")
-        check_at_least(self, 0, "rank", "comparison_units", "extra_features")
+        check_choices(self)
+        check_at_least(self, 0, "hidden", "projection")
 
     def sizes(self, dimension: int) -> FacetSizes:
         """The sizes for word vectors of this dimension."""
-        return FacetSizes(
-            dimension, self.rank, self.comparison_units, self.extra_features, self.hidden
-        )
+        return FacetSizes(dimension, self.projection, self.hidden, int(self.hidden > 0))
 
 
 @final
@@ -60,7 +59,9 @@ class FacetFamily(EncoderFamily):
     settings = FacetSettings
     description = (
         "The features are the words of the query, compared with the words of each passage by "
-        "static word vectors (wordllama); words of a title count as covered by its passages."
+        "spelling, stem and static word vectors (wordllama), how like the query a passage is as a "
+        "whole, and how relevant a small network finds it. Words of a title count as covered by "
+        "its passages."
     )
     limits = (
         "It compares words, not meanings: a fact in entirely different words is missed, negation "
@@ -109,7 +110,8 @@ class FacetFamily(EncoderFamily):
                 "architecture",
                 message=f"The facets encoder has no {architecture} architecture; use dgn.",
             )
-        return FacetModule(settings.sizes(inputs), dropout, seed)
+        learns_words = settings.learns == "all" or not settings.hidden
+        return FacetModule(settings.sizes(inputs), dropout, seed, learns_words=learns_words)
 
     def describe(
         self, architecture: str, settings: Any, inputs: int, features: Mapping[str, Any]

@@ -1,16 +1,17 @@
 """The formula of the facets, for NumPy at run time and for torch in training.
 
-    h[a, t] = scale_t · relu(sim[a, t] − θ_t) + bonuses     how well passage a covers word t
-    α_t     = softplus(…)                                    how much word t weighs
+    h[a, t] = scale · (relu(sim[a, t] − θ) / (1 − θ) + bonuses)    how well passage a covers word t
+    α_t     = softplus(…), with Σ_t α_t = 1                       how much word t weighs
 
 Under FeatureCoverage this is coverage of the query, word by word: a second passage is worth what
-the first did not say. Words of the title of its document count as covered by each passage. Next to
-the words there are a few more non-negative features, from a small network that sees how a passage
-compares with the others.
+the first did not say. Words of the title of its document count as covered by each passage. Two more
+features stand next to the words: how like the query the passage is as a whole, and how relevant it
+is. They are under the same concave function, so that the words decide late selections.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,8 +20,10 @@ from dgn.encoders.facets.matching import Matches
 from dgn.encoders.facets.weights import FacetWeights
 from dgn.objectives import FeatureCoverage, Items
 
-_LEAST_TARGET = 1e-3
-"""A word that even its own match does not cover still has a target: it stays uncovered."""
+_WHOLE_SCALE = 3.0
+"""The scale of the features of a passage as a whole; log(1 + scale) makes their best value 1."""
+
+_LONGEST_QUERY = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +31,17 @@ class Facets:
     """What the passages offer; the first `tokens` features are the words of the query.
 
     Attributes:
-        features: [batch, items, tokens + extra].
-        weights: [batch, tokens + extra].
-        target: [batch, tokens + extra], what a passage with the word itself would offer; 0 for
-            the extra features and for padding.
+        features: [batch, items, tokens + whole].
+        weights: [batch, tokens + whole].
+        target: [batch, tokens + whole], what a passage with the word itself would offer; 0 for the
+            other features and for padding.
+        logits: [batch, items], the relevance; 0 if it is not known.
     """
 
     features: Float[Array, "batch items features"]
     weights: Float[Array, "batch features"]
     target: Float[Array, "batch features"]
+    logits: Float[Array, "batch items"]
 
 
 def encode(
@@ -47,7 +52,7 @@ def encode(
     Args:
         weights: What was learned.
         matches: The queries and their passages.
-        drop: Leaves out some units of the small network, in training.
+        drop: Leaves out some units of the network, in training.
     """
     facets = compute_facets(weights, matches, drop)
     objective = FeatureCoverage(facets.weights, target=facets.target)
@@ -58,148 +63,148 @@ def compute_facets(
     weights: FacetWeights, matches: Matches, drop: Callable[[Array], Array] = lambda x: x
 ) -> Facets:
     """The features of the passages, and how much each feature weighs; see `encode`."""
-    xp = namespace(matches.cosine)
-    words = _words(weights, matches)
-    real = xp.astype(matches.real, matches.cosine.dtype)
+    xp = namespace(matches.similarity)
+    kind = matches.similarity.dtype
+    real = xp.astype(matches.real, kind)
     # A passage without a word offers nothing, wherever it stands.
-    mask = xp.astype(matches.mask & (matches.length > 0), matches.cosine.dtype)
-    alpha = words.alpha * real
-    own = _coverage(weights, matches, words) * real[:, None, :] * mask[..., None]
-    above, below = _neighbours(own, matches.follows)
-    share = _softplus(weights.neighbours)
-    covered = (own + share[0] * above + share[1] * below) * mask[..., None]
-    target = xp.clip(words.full, min=_LEAST_TARGET) * real
-    if not weights.output_weight.shape[0]:
-        return Facets(covered, alpha, target)
-    seen = _statistics(matches, words, alpha, covered, above, below)
-    if weights.compare_bias.shape[0]:
-        seen = xp.concat([seen, drop(_compared(weights, matches, words, alpha))], axis=-1)
-    hidden = drop(_relu(seen @ weights.hidden + weights.hidden_bias))
-    extra = _relu(hidden @ weights.output + weights.output_bias) * mask[..., None]
-    extra_weight = _softplus(weights.output_weight)
-    extra_weight = xp.broadcast_to(extra_weight, (alpha.shape[0], extra_weight.shape[0]))
-    return Facets(
-        xp.concat([covered, extra], axis=-1),
-        xp.concat([alpha, extra_weight], axis=-1),
-        xp.concat([target, xp.zeros_like(extra_weight)], axis=-1),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Words:
-    """The words of the queries, [batch, tokens] each.
-
-    Attributes:
-        ours: [batch, tokens, rank], the learned part of their vectors.
-        theirs: [batch, items, tokens, rank], that of their matches' vectors.
-        full: What a passage with the word itself would offer.
-    """
-
-    alpha: Array
-    threshold: Array
-    scale: Array
-    facts: Array
-    ours: Array
-    theirs: Array
-    full: Array
-
-
-def _words(weights: FacetWeights, matches: Matches) -> _Words:
-    xp = namespace(matches.cosine)
-    vectors, facts = matches.words.vectors, matches.words.facts
-    ones = xp.ones_like(facts[:, :1])
-    known = xp.concat([vectors, facts, ones], axis=-1)
-    correction = _take(known @ weights.word_correction, matches.query)
-    in_queries, in_passages = vectors @ weights.query_space, vectors @ weights.passage_space
-    itself = 1 + xp.sum(in_queries * in_passages, axis=-1, keepdims=True)
-    threshold = weights.threshold + 0.1 * correction[..., 0]
-    scale = xp.exp(weights.log_scale + correction[..., 1])
-    full = scale * _relu(_take(itself, matches.query)[..., 0] - threshold)
-    return _Words(
-        alpha=_softplus(_take(known @ weights.word_weight, matches.query)[..., 0]),
-        threshold=threshold,
-        scale=scale,
-        facts=_take(facts, matches.query),
-        ours=_take(in_queries, matches.query),
-        theirs=_take(in_passages, matches.matched),
-        full=full + _softplus(weights.bonus)[0],
-    )
-
-
-def _coverage(weights: FacetWeights, matches: Matches, words: _Words) -> Array:
-    """[batch, items, tokens], how far each passage covers each word of the query by itself."""
-    xp = namespace(matches.cosine)
-    similarity = matches.cosine
-    if words.ours.shape[-1]:
-        similarity = similarity + xp.sum(words.ours[:, None] * words.theirs, axis=-1)
+    mask = xp.astype(matches.mask & (matches.length > 0), kind)
+    alpha = _word_weights(weights, matches, real)
     bonus = _softplus(weights.bonus)
-    covered = (
-        words.scale[:, None] * _relu(similarity - words.threshold[:, None])
+    scale = xp.exp(weights.log_scale)
+    full = scale * (1 + bonus[0])
+    inside = real[:, None, :] * mask[..., None]
+    own = inside * scale * (
+        _relu(matches.similarity - weights.threshold) / (1 - weights.threshold)
         + bonus[0] * matches.exact
         + bonus[1] * matches.pair
         + bonus[2] * _next(matches.pair)
     )
     # All passages of a document share its title: it tells documents apart, not their passages.
     kept = xp.exp(-_softplus(weights.title) * matches.title)
-    return covered * kept + words.full[:, None] * (1 - kept)
+    titled = inside * (own * kept + full * (1 - kept))
+    above, below = _neighbours(titled, matches.follows)
+    share = _softplus(weights.neighbours)
+    covered = inside * (titled + share[0] * above + share[1] * below)
+    best = xp.log1p(full)
+    features, by_feature = [covered], [alpha / best]
+    like = _softplus(weights.likeness[:1])
+    near = _relu(matches.likeness - weights.likeness[1]) / (1 - weights.likeness[1])
+    features.append((_WHOLE_SCALE * near * mask)[..., None])
+    whole_weight = xp.ones_like(alpha[:, :1]) / math.log1p(_WHOLE_SCALE)
+    by_feature.append(like * whole_weight)
+    logits = xp.zeros_like(mask)
+    if weights.relevance_weight.shape[0]:
+        logits = matches.relevance * mask
+        if weights.hidden_bias.shape[0]:
+            said = _Said(alpha, own, titled, above, below, best)
+            logits = _network(weights, matches, said, mask, drop)
+        features.append((_WHOLE_SCALE * _sigmoid(logits) * mask)[..., None])
+        by_feature.append(_softplus(weights.relevance_weight) * whole_weight)
+    target = full * real
+    others = len(features) - 1
+    nothing = xp.zeros_like(alpha[:, :1])
+    return Facets(
+        xp.concat(features, axis=-1),
+        xp.concat(by_feature, axis=-1),
+        xp.concat([target, *[nothing] * others], axis=-1),
+        logits,
+    )
 
 
-def _compared(weights: FacetWeights, matches: Matches, words: _Words, alpha: Array) -> Array:
-    """[batch, items, units]: each word next to its match, averaged over the query by weight."""
-    xp = namespace(matches.cosine)
-    shape = (*matches.cosine.shape, words.ours.shape[-1])
-    ours = xp.broadcast_to(words.ours[:, None], shape)
-    idf = xp.broadcast_to(words.facts[:, None, :, :1], (*shape[:3], 1))
-    flags = (matches.cosine, matches.exact, matches.pair, _next(matches.pair), matches.title)
-    both = [ours, words.theirs, ours * words.theirs, idf, *(flag[..., None] for flag in flags)]
-    units = _relu(xp.concat(both, axis=-1) @ weights.compare + weights.compare_bias)
-    share = alpha / xp.clip(xp.sum(alpha, axis=-1, keepdims=True), min=1e-6)
-    return xp.sum(units * share[:, None, :, None], axis=2)
+@dataclass(frozen=True, eq=False)
+class _Said:
+    """What the passages say of each word, [batch, items, tokens] each but alpha and best.
+
+    Attributes:
+        alpha: [batch, tokens], how much each word weighs.
+        own: What the passage says by itself.
+        titled: The same with what its title says.
+        above: What the passage before says.
+        below: What the passage after says.
+        best: log(1 + what a passage with the word itself says).
+    """
+
+    alpha: Array
+    own: Array
+    titled: Array
+    above: Array
+    below: Array
+    best: Array
 
 
-def _statistics(
-    matches: Matches, words: _Words, alpha: Array, covered: Array, above: Array, below: Array
+def _word_weights(weights: FacetWeights, matches: Matches, real: Array) -> Array:
+    """[batch, tokens], how much each word weighs; they sum to 1."""
+    xp = namespace(real)
+    vectors, facts = matches.words.vectors, matches.words.facts
+    known = xp.concat([vectors, facts, xp.ones_like(facts[:, :1])], axis=-1)
+    alpha = _softplus(_take(known @ weights.word_weight, matches.query)[..., 0]) * real
+    return alpha / xp.clip(xp.sum(alpha, axis=-1, keepdims=True), min=1e-9)
+
+
+def _network(
+    weights: FacetWeights,
+    matches: Matches,
+    said: _Said,
+    mask: Array,
+    drop: Callable[[Array], Array],
 ) -> Array:
+    """[batch, items], the logits of the relevance."""
+    xp = namespace(mask)
+    query = (matches.about @ weights.projection)[:, None, :]
+    passages = matches.passages @ weights.projection
+    query = xp.broadcast_to(query, passages.shape)
+    wholes = drop(xp.concat([query, passages, 4 * query * passages], axis=-1))
+    seen = xp.concat([_statistics(matches, said, mask), wholes], axis=-1)
+    hidden = drop(_relu(seen @ weights.hidden + weights.hidden_bias))
+    return ((hidden @ weights.output)[..., 0] + weights.output_bias) * mask
+
+
+def _statistics(matches: Matches, said: _Said, mask: Array) -> Array:
     """[batch, items, STATISTICS], each of about the size of 1."""
-    xp = namespace(covered)
-    alpha = alpha[:, None, :]
+    xp = namespace(mask)
+    alpha = said.alpha[:, None, :]
     untold = alpha * (1 - matches.title)
-    number = words.facts[:, None, :, 2] * xp.astype(alpha > 0, alpha.dtype)
-    said = xp.log1p(covered)
-    relative = [
-        _mean(said, alpha),
-        _mean(matches.exact, alpha),
-        _mean(said, untold),
-        _mean(matches.exact, untold),
-        _mean(matches.pair, alpha),
-        _mean(_relu(matches.cosine), untold),
-        _mean(matches.exact, number),
-        _mean(xp.log1p(above), untold),
-        _mean(xp.log1p(below), untold),
-        xp.sum(said * alpha, axis=-1) / 5,
-        matches.likeness,
-    ]
-    relative = xp.stack(relative, axis=-1)
-    real = matches.mask[..., None]
-    best = xp.max(xp.where(real, relative, xp.zeros_like(relative)), axis=1, keepdims=True)
-    first, last = matches.position == 0, matches.position >= matches.document_size - 1
+    left = xp.clip(xp.sum(untold, axis=-1), min=0.05)
+    number, question = (matches.words.facts[:, place : place + 1] for place in (1, 4))
+    number = alpha * _take(number, matches.query)[:, None, :, 0]
+    asks = xp.max(_take(question, matches.query)[..., 0] * (alpha[:, 0] > 0), axis=-1)
+
+    def share(level: Array) -> Array:
+        return xp.sum(xp.log1p(level) / said.best * alpha, axis=-1)
+
+    relative = xp.stack(
+        [
+            share(said.titled),
+            xp.sum(matches.exact * alpha, axis=-1),
+            xp.sum(xp.log1p(said.own) / said.best * untold, axis=-1) / left,
+            xp.sum(matches.exact * untold, axis=-1) / left,
+            xp.sum(matches.pair * alpha, axis=-1),
+            matches.likeness,
+            matches.precision,
+            matches.numbers,
+        ],
+        axis=-1,
+    )
+    best = xp.max(relative * mask[..., None], axis=1, keepdims=True)
     like = matches.likeness
+    first = xp.astype(matches.position == 0, like.dtype) * matches.is_ordered
+    words = xp.sum(xp.astype(matches.real, like.dtype), axis=-1)
     basic = [
-        xp.astype(first, like.dtype),
-        xp.astype(last, like.dtype),
-        xp.log1p(matches.position) / 2,
         xp.log1p(matches.length) / 3 - 1,
-        xp.log1p(matches.document_size) / 2 - 1,
-        like * 0 + xp.max(number, axis=-1),
-        like * 0 + xp.sum(untold, axis=-1) / xp.clip(xp.sum(alpha, axis=-1), min=1e-6),
+        first,
+        matches.is_ordered,
+        xp.log1p(matches.position) / 2 * matches.is_ordered,
+        xp.sum(matches.similarity * number, axis=-1),
+        xp.astype(matches.numbers > 0, like.dtype),
+        left,
+        share(said.above),
+        share(said.below),
+        like * 0 + asks[:, None],
+        like * 0 + xp.clip(words, max=_LONGEST_QUERY)[:, None] / 20,
+        like * 0 + xp.max(xp.sum(matches.title * alpha, axis=-1), axis=1, keepdims=True),
     ]
-    return xp.concat([xp.stack(basic, axis=-1), relative, best - relative], axis=-1)
-
-
-def _mean(values: Array, weights: Array) -> Array:
-    """[batch, items], the weighted mean over the words."""
-    xp = namespace(values)
-    return xp.sum(values * weights, axis=-1) / xp.clip(xp.sum(weights, axis=-1), min=1e-3)
+    basic = xp.stack(basic, axis=-1)
+    return xp.concat([basic, relative, relative - best], axis=-1) * mask[..., None]
 
 
 def _neighbours(covered: Array, follows: Array) -> tuple[Array, Array]:
@@ -232,3 +237,9 @@ def _softplus(x: Array) -> Array:
     """log(1 + eˣ), which is positive and smooth."""
     xp = namespace(x)
     return xp.logaddexp(x, xp.zeros((), dtype=x.dtype, device=device_of(x)))
+
+
+def _sigmoid(x: Array) -> Array:
+    """1 / (1 + e⁻ˣ), without overflow."""
+    xp = namespace(x)
+    return 0.5 * (xp.tanh(0.5 * x) + 1)

@@ -16,7 +16,11 @@ from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matches, WordTable
 from dgn.encoders.features import TEACHER_LOGITS, load_array
 from dgn.errors import BrokenInput, InvalidInput
 
-_ARRAYS = ("vectors", "facts", "ids", "tokens", "items", "query", "gold", *BY_PAIR, *BY_ITEM)
+_WHOLES = ("about", "passages")
+_ARRAYS = (
+    *("vectors", "facts", "ids", "tokens", "items", "query", "gold"),
+    *(*_WHOLES, *BY_PAIR, *BY_ITEM),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +29,14 @@ class MatchTable:
 
     Attributes:
         vectors: [words, dimension], float16.
-        facts: [words, 4].
+        facts: [words, 5].
         ids: [queries], their identifiers.
         tokens: [queries], the number of words of each query.
         items: [queries], the number of passages of each query.
         query: The words of all queries.
         gold: For each passage, whether it is gold.
+        about: [queries, dimension], float16, the vector of each query as a whole.
+        passages: [passages, dimension], float16, the vector of each passage as a whole.
         by_pair: The arrays of QueryMatches with an entry for each passage and word.
         by_item: The arrays of QueryMatches with an entry for each passage.
         negative_weight: For each passage that is not gold, how much it counts against the gold:
@@ -45,6 +51,8 @@ class MatchTable:
     items: NDArray[np.int64]
     query: NDArray[np.int32]
     gold: NDArray[np.bool_]
+    about: NDArray[Any]
+    passages: NDArray[Any]
     by_pair: dict[str, NDArray[Any]]
     by_item: dict[str, NDArray[Any]]
     negative_weight: NDArray[np.float32]
@@ -89,13 +97,11 @@ class MatchTable:
             """Rows of the words, which are numbered through all tables."""
             return np.concatenate([a + np.int32(n) for a, n in zip(arrays, before, strict=False)])
 
-        by_pair = {name: np.concatenate([t.by_pair[name] for t in tables]) for name in BY_PAIR}
-        by_pair["matched"] = shifted([table.by_pair["matched"] for table in tables])
         return cls(
             **{name: joined(name) for name in ("vectors", "facts", "ids", "tokens", "items")},
             query=shifted([table.query for table in tables]),
-            gold=joined("gold"),
-            by_pair=by_pair,
+            **{name: joined(name) for name in ("gold", *_WHOLES)},
+            by_pair={name: np.concatenate([t.by_pair[name] for t in tables]) for name in BY_PAIR},
             by_item={name: np.concatenate([t.by_item[name] for t in tables]) for name in BY_ITEM},
             negative_weight=joined("negative_weight"),
             teacher_logits=joined("teacher_logits"),
@@ -113,6 +119,8 @@ class MatchTable:
             items=self.items[rows],
             query=self.query[token_places],
             gold=self.gold[item_places],
+            about=self.about[rows],
+            passages=self.passages[item_places],
             by_pair={name: array[pair_places] for name, array in self.by_pair.items()},
             by_item={name: array[item_places] for name, array in self.by_item.items()},
             negative_weight=self.negative_weight[item_places],
@@ -162,26 +170,24 @@ class MatchBatches(Batches):
         both = mask[..., None] & real[:, None, :]
         at_pair = self._pair_starts[rows][:, None, None] + item[:, None] * tokens[:, None, None]
         at_pair = np.where(both, at_pair + token, 0)
-        query, matched = table.query[at_token], table.by_pair["matched"][at_pair]
-        met = np.zeros(len(table.vectors), np.bool_)
-        met[query] = True
-        met[matched] = True
-        words = np.flatnonzero(met)
-        place = np.cumsum(met) - 1
+        query = table.query[at_token]
+        words, place = np.unique(query, return_inverse=True)
         by_pair = {
             name: np.where(both, table.by_pair[name][at_pair], 0).astype(np.float32)
-            for name in BY_PAIR[1:]
+            for name in BY_PAIR
         }
         by_item = {
             name: np.where(mask, table.by_item[name][at_item], 0).astype(np.float32)
             for name in BY_ITEM
         }
+        passages = np.where(mask[..., None], table.passages[at_item], 0).astype(np.float32)
         matches = Matches(
             WordTable(table.vectors[words].astype(np.float32), table.facts[words]),
-            query=place[query],
+            query=place.reshape(query.shape),
             real=real,
             mask=mask,
-            matched=place[matched],
+            about=table.about[rows].astype(np.float32),
+            passages=passages,
             **by_pair,
             **by_item,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
@@ -14,7 +15,9 @@ from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matcher, QueryMatches
 from dgn.text import WordTokens
 
 _QUERIES_PER_BATCH = 64
-_STORED: dict[str, Any] = {"matched": np.int32, "cosine": np.float16, "title": np.float16}
+_STORED: dict[str, Any] = dict.fromkeys(
+    ("similarity", "title", "about", "passages"), np.float16
+)
 
 
 @final
@@ -55,6 +58,8 @@ class MatchWriter(FeatureWriter):
             "items": np.array([len(one.length) for one in self._matches]),
             "query": np.concatenate([one.query for one in self._matches]),
             "gold": np.concatenate(self._gold),
+            "about": np.stack([one.about for one in self._matches]),
+            "passages": np.concatenate([one.passages for one in self._matches]),
         }
         for name in BY_PAIR + BY_ITEM:
             arrays[name] = np.concatenate([getattr(one, name).ravel() for one in self._matches])
@@ -68,10 +73,8 @@ class MatchWriter(FeatureWriter):
         matches, words = self._matcher.match(queries, titles=self._titles)
         row = self._rows_of(words)
         for one, example in zip(matches, self._waiting, strict=True):
-            stored = {name: getattr(one, name) for name in BY_PAIR + BY_ITEM}
-            stored["matched"] = row[one.matched]
-            stored |= {name: stored[name].astype(kind) for name, kind in _STORED.items()}
-            self._matches.append(QueryMatches(row[one.query].astype(np.int32), **stored))
+            stored = {name: getattr(one, name).astype(kind) for name, kind in _STORED.items()}
+            self._matches.append(replace(one, query=row[one.query].astype(np.int32), **stored))
             self._ids.append(example.claim.id)
             self._gold.append(np.array(example.gold, dtype=bool))
         self._waiting = []

@@ -1,0 +1,109 @@
+"""Ten evidence sets of ten domains, each with a part to learn from and a part to report.
+
+The data are read from ../shared/data. Seven sets bring their own parts; FEVER has train and dev;
+MultiRC and WiCE have one file each and are divided here by document, so that no document is in
+both parts.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dgn.data import Claim, Evidence, Example, example_of, read_examples
+from dgn.query import Passage
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+DOMAINS = (
+    "contractnli",
+    "entailmentbank",
+    "evinf",
+    "fever",
+    "multirc",
+    "politihop",
+    "qmsum",
+    "selqa",
+    "tatqa",
+    "wice",
+)
+_UNORDERED = ("entailmentbank",)
+_TRAIN_SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The examples of one domain; the parts have no document in common."""
+
+    name: str
+    train: tuple[Example, ...]
+    dev: tuple[Example, ...]
+
+
+def read_domain(name: str) -> Domain:
+    """The examples of a domain that have gold among their passages."""
+    train, dev = _parts(name)
+    return Domain(name, tuple(filter(_is_usable, train)), tuple(filter(_is_usable, dev)))
+
+
+def _parts(name: str) -> tuple[list[Example], list[Example]]:
+    if name == "fever":
+        folder = DATA / "fever-eraser"
+        found = [list(read_examples(folder / f"{part}.jsonl", folder / "docs")) for part in _PARTS]
+    elif name in ("multirc", "wice"):
+        found = [[], []]
+        for document, example in _whole(name):
+            is_dev = zlib.crc32(document.encode()) % 100 >= 100 * _TRAIN_SHARE
+            found[is_dev].append(example)
+    else:
+        folder = DATA / "evidence" / name
+        found = [list(read_examples(folder / f"{part}.jsonl")) for part in _PARTS]
+    if name in _UNORDERED:
+        found = [[_unordered(example) for example in part] for part in found]
+    return found[0], found[1]
+
+
+_PARTS = ("train", "dev")
+
+
+def _whole(name: str) -> Iterator[tuple[str, Example]]:
+    """The examples of a set that comes in one file, each with its document."""
+    if name == "wice":
+        yield from read_wice()
+        return
+    folder = DATA / "multirc"
+    for example in read_examples(folder / "dev.jsonl", folder / "docs"):
+        untitled = tuple(replace(passage, title="") for passage in example.query.passages)
+        yield (
+            example.query.passages[0].id or "",
+            replace(example, query=replace(example.query, passages=untitled)),
+        )
+
+
+def read_wice() -> Iterator[tuple[str, Example]]:
+    """The claims of WiCE with their articles; gold is what some supporting set names."""
+    with (DATA / "wice" / "claim_dev.jsonl").open(encoding="utf-8") as stream:
+        for number, line in enumerate(stream):
+            row = json.loads(line)
+            page = str(number)
+            groups = tuple(
+                tuple(Evidence(page, place) for place in group)
+                for group in row["supporting_sentences"]
+                if group
+            )
+            passages = [
+                Passage(text, "", 0, place, id=page) for place, text in enumerate(row["evidence"])
+            ]
+            claim = Claim(page, row["claim"], row["label"], groups)
+            yield "\n".join(row["evidence"]), example_of(claim, passages)
+
+
+def _unordered(example: Example) -> Example:
+    passages = tuple(replace(p, document=None, position=None) for p in example.query.passages)
+    return replace(example, query=replace(example.query, passages=passages))
+
+
+def _is_usable(example: Example) -> bool:
+    return any(example.gold)
