@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 from dgn.errors import InvalidInput
 from dgn.text.sentences import split_sentences
 from dgn.text.tokens import has_words
+from dgn.text.words import same_text_key
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,18 @@ class Query:
     def texts(self) -> list[str]:
         """The texts of the passages."""
         return [passage.text for passage in self.passages]
+
+    @cached_property
+    def twins(self) -> tuple[int, ...]:
+        """For each passage, the first one with the same text and title: itself, if it is new.
+
+        Case, punctuation, spaces, articles and the Unicode form make no difference.
+        """
+        first: dict[Any, int] = {}
+        return tuple(
+            first.setdefault((passage.title, same_text_key(passage.text)), index)
+            for index, passage in enumerate(self.passages)
+        )
 
     @property
     def scores(self) -> list[float] | None:

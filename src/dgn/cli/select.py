@@ -57,7 +57,14 @@ def add_parser(commands: Any) -> None:
         help="stop once this fraction of the achievable coverage is reached",
     )
     select.add_argument(
-        "--model", metavar="FOLDER", help="model folder, name on the hub, or untrained"
+        "--min-relevance",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="leave out sentences that cover less than this share of the query by themselves",
+    )
+    select.add_argument(
+        "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
     )
     select.add_argument("--no-titles", action="store_true", help="do not use titles")
     select.add_argument("--explain", action="store_true", help="print the reasons")
@@ -128,7 +135,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    return {"k": options.k, "max_tokens": options.max_tokens, "coverage": options.coverage}
+    names = ("k", "max_tokens", "coverage", "min_relevance")
+    return {name: getattr(options, name) for name in names}
 
 
 def _documents(options: argparse.Namespace) -> list[Document]:

@@ -8,11 +8,13 @@ register it here.
 from dgn.encoders.base import Encoder, EncoderFamily, Facet, FeatureOptions, FeatureWriter, Table
 from dgn.encoders.facets import FacetEncoder, FacetFamily
 from dgn.encoders.features import FeatureReport, build_features, read_key, read_source
+from dgn.encoders.minilm import MiniLMFamily
 from dgn.encoders.pooled import PooledEncoder, PooledFamily
 from dgn.encoders.registry import family_names, find_family, register_family
 
 register_family(PooledFamily())
 register_family(FacetFamily())
+register_family(MiniLMFamily())
 
 __all__ = [
     "Encoder",
@@ -23,6 +25,7 @@ __all__ = [
     "FeatureOptions",
     "FeatureReport",
     "FeatureWriter",
+    "MiniLMFamily",
     "PooledEncoder",
     "PooledFamily",
     "Table",

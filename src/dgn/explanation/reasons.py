@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from dgn.explanation.steps import Step, explain
 from dgn.maximizers import Certificate, Selection
 from dgn.objectives import Items, SetFunction
 from dgn.query import Passage, Query
-from dgn.text import FUNCTION_WORDS
+from dgn.text import FUNCTION_WORDS, stem, stems_of, title_text
+
+Source: TypeAlias = Literal["text", "title", "similar"]
 
 _LEAST_INCREASE = 0.02
 """A smaller increase of coverage is not reported."""
@@ -24,11 +26,21 @@ _LEAST_INCREASE = 0.02
 
 @dataclass(frozen=True)
 class WordCoverage:
-    """A word of the query, and how far it was covered before and after a selection, 0 to 1."""
+    """A word of the query, and how far it was covered before and after a selection, 0 to 1.
+
+    Attributes:
+        word: The word as the query writes it.
+        before: How far it was covered before.
+        after: How far it is covered now.
+        source: "text" if the passage contains the word or a form of it, "title" if the title of
+            its document does, and "similar" if the passage or its neighbours contain only words
+            that are similar.
+    """
 
     word: str
     before: float
     after: float
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,8 @@ class PassedPassage:
         index: The passage.
         passage: Its text and where it comes from.
         gains: What it would have added at each step.
-        like: The selected passage that covers most of what it covers; None if it covers nothing.
+        like: The selected passage that covers most of what it covers, or the passage that it
+            repeats; None if it covers nothing.
         overlap: The share of what it covers that this passage covers too.
     """
 
@@ -194,7 +207,13 @@ def explain_passages(
             float(_facet_gains(facets, step).sum()),
             step.runner_up,
             step.runner_up_gain,
-            _increases(names, coverage[number], coverage[number + 1], _facet_gains(facets, step)),
+            _increases(
+                names,
+                coverage[number],
+                coverage[number + 1],
+                _facet_gains(facets, step),
+                query.passages[step.index],
+            ),
             float(total[number + 1]),
         )
         for number, step in enumerate(steps)
@@ -222,10 +241,21 @@ def _increases(
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     gains: NDArray[np.float64],
+    passage: Passage,
 ) -> tuple[WordCoverage, ...]:
+    said = stems_of(passage.text), stems_of(title_text(passage.title))
     places = [p for p in range(len(names)) if after[p] - before[p] >= _LEAST_INCREASE]
     places.sort(key=lambda place: -gains[place])
-    return tuple(WordCoverage(names[p], float(before[p]), float(after[p])) for p in places)
+    return tuple(
+        WordCoverage(names[p], float(before[p]), float(after[p]), _source(names[p], *said))
+        for p in places
+    )
+
+
+def _source(word: str, text: frozenset[str], title: frozenset[str]) -> Source:
+    if stem(word) in text:
+        return "text"
+    return "title" if stem(word) in title else "similar"
 
 
 def _passed(
@@ -240,6 +270,10 @@ def _passed(
     found: list[PassedPassage] = []
     for index, passage in enumerate(query.passages):
         if index in chosen:
+            continue
+        twin = query.twins[index]
+        if twin != index:
+            found.append(PassedPassage(index, passage, (0.0,) * len(steps), twin, 1.0))
             continue
         nearest = int(overlaps[index].argmax()) if overlaps[index].any() else None
         found.append(

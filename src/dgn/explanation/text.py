@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from dgn.explanation.reasons import Explanation, PassedPassage, SelectedPassage
+from dgn.explanation.reasons import Explanation, PassedPassage, SelectedPassage, WordCoverage
 from dgn.query import Passage
 
 _PASSED_SHOWN = 3
@@ -86,18 +86,32 @@ def _selected_lines(one: SelectedPassage, explanation: Explanation) -> Iterator[
     content = {explanation.words[place] for place in explanation.content_words}
     covers = [word for word in one.covers if word.word in content]
     if covers:
-        line: Line = [("    covers ", "dim")]
-        for place, word in enumerate(covers[:_WORDS_SHOWN]):
-            line.append((", " if place else "", "dim"))
-            line.append((word.word, "green"))
-            before = f"{word.before:.0%} → " if word.before >= 0.005 else ""
-            line.append((f" {before}{word.after:.0%}", "dim"))
-        yield line
+        yield from _cover_lines(covers[:_WORDS_SHOWN])
     elif one.covers:
         small = ", ".join(word.word for word in one.covers[:_WORDS_SHOWN])
         yield [(f"    covers no further content word of the query, only {small}", "dim")]
     else:
         yield [("    covers no further word of the query", "dim")]
+
+
+def _cover_lines(covers: Sequence[WordCoverage]) -> Iterator[Line]:
+    """The words that the passage contains, those of its title, and those that are only similar."""
+    openings = {
+        "text": "    covers ",
+        "title": "    by its title ",
+        "similar": "    says something similar to ",
+    }
+    for source, opening in openings.items():
+        own = [word for word in covers if word.source == source]
+        if not own:
+            continue
+        line: Line = [(opening, "dim")]
+        for place, word in enumerate(own):
+            line.append((", " if place else "", "dim"))
+            line.append((word.word, "green" if source == "text" else ""))
+            before = f"{word.before:.0%} → " if word.before >= 0.005 else ""
+            line.append((f" {before}{word.after:.0%}", "dim"))
+        yield line
 
 
 def _passed_line(one: PassedPassage, explanation: Explanation) -> Line:

@@ -20,8 +20,9 @@ from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-UNTRAINED = "untrained"
-SHIPPED = Path(__file__).parent.parent / "models" / "facets"
+UNTRAINED, MINILM = "untrained", "minilm"
+_MODELS = Path(__file__).parent.parent / "models"
+SHIPPED = _MODELS / "facets"
 _FORMAT = "dgn-model-2"
 _LARGEST_CONFIG = 2**20
 _LARGEST_WEIGHTS = 64 * 2**20
@@ -51,17 +52,19 @@ class LoadedModel:
 
 def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
     """The shipped model, the untrained one, that of a folder, or that of a name on the hub."""
-    if model in (None, UNTRAINED) and vectors is not None:
+    if model in (None, UNTRAINED, MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
         )
     if model is None:
         return load_folder(SHIPPED)
     if not isinstance(cast("Any", model), str | Path):
-        allowed = "a folder, a name on the hub, or untrained"
+        allowed = "a folder, a name on the hub, untrained, or minilm"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
         return LoadedModel(FacetEncoder(), "")
+    if model == MINILM:
+        return load_folder(_MODELS / MINILM)
     folder = Path(model)
     if folder.is_dir():
         return load_folder(folder, vectors)
@@ -70,7 +73,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
         raise InvalidInput(
             "model",
             message=f"The folder {model} does not exist; pass a model folder, a name on the "
-            "Hugging Face hub (user/name), or untrained.",
+            "Hugging Face hub (user/name), untrained, or minilm.",
         )
     from dgn.selector.hub import fetch_model
 

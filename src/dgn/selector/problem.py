@@ -40,6 +40,21 @@ class Problem:
         kept = share * reduced.features + (1 - share) * self.items.features
         return Problem(f, Items(kept, mask))
 
+    def relevant(self, least: float) -> tuple[Problem, list[bool]]:
+        """The problem without passages of less relevance, and whether a query has none left.
+
+        Of a query that has none left, one passage stays, since a search needs one.
+        """
+        mask = self.items.mask.copy()
+        is_empty: list[bool] = []
+        for row in range(self.items.batch):
+            relevance = np.array(self.of_query(row).relevance())
+            kept = mask[row, : len(relevance)] & (relevance >= least)
+            is_empty.append(not kept.any())
+            if kept.any():
+                mask[row, : len(relevance)] = kept
+        return Problem(self.objective, Items(self.items.features, mask)), is_empty
+
     def with_scores(self, scores: Sequence[Sequence[float] | None], weight: float) -> Problem:
         """Add scores from elsewhere as a modular term; f stays monotone and submodular.
 

@@ -59,7 +59,11 @@ class PassageSelection(Selection):
         The share of the query that the passage covers by itself. If the objective does not define
         coverage, the value of the passage as a share of the value of all passages.
         """
-        return self.problem.relevance()
+        relevance = self.problem.relevance()
+        # A passage that repeats another one is as relevant as that one.
+        return tuple(
+            relevance[twin] if twin < len(relevance) else 0.0 for twin in self.query.twins
+        )
 
     @cached_property
     def coverage(self) -> float | None:

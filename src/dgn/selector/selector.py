@@ -23,6 +23,7 @@ from dgn.selector.result import PassageSelection
 from dgn.threads import single_threaded_blas
 
 DEFAULT_K = 5
+DEFAULT_SCORE_WEIGHT = 0.25
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
 
@@ -105,7 +106,8 @@ class Selector:
         max_tokens: float | None = None,
         coverage: float | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        score_weight: float = 1.0,
+        score_weight: float = DEFAULT_SCORE_WEIGHT,
+        min_relevance: float = 0.0,
     ) -> PassageSelection:
         """Select passages, or sentences of documents, that together cover a query.
 
@@ -120,7 +122,8 @@ class Selector:
                 covered by its passages.
             scores: Relevance scores of your own, one for each passage; any finite numbers.
             k: Select this many passages, or all if there are fewer; 5 if neither k, max_tokens
-                nor coverage is given. The last ones may add nothing; their gains say so.
+                nor coverage is given. The last ones may add nothing; their gains say so. A passage
+                that repeats another one is never selected.
             max_tokens: Select passages with at most this many tokens together, by gain per
                 token. It may be combined with k. Only words of the query count then, and what all
                 passages have in common does not, so that gains differ from those without it.
@@ -130,12 +133,14 @@ class Selector:
                 the encoder.
             score_weight: What the best score is worth, as a multiple of the largest gain without
                 scores.
+            min_relevance: Leave out passages that cover less than this share of the query by
+                themselves, from 0 to 1; then fewer than k, or none, may be selected.
 
         Raises:
             InvalidInput: An argument is not what is described here.
         """
         built = Query.of(query, passages, documents=documents, titles=titles, scores=scores)
-        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight)
+        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight, min_relevance)
         return self._select([built], limits)[0]
 
     def select_many(
@@ -146,7 +151,8 @@ class Selector:
         max_tokens: float | None = None,
         coverage: float | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        score_weight: float = 1.0,
+        score_weight: float = DEFAULT_SCORE_WEIGHT,
+        min_relevance: float = 0.0,
         batch_size: int = 64,
     ) -> Iterator[PassageSelection]:
         """Select for many queries, in batches; much faster than one by one.
@@ -160,10 +166,11 @@ class Selector:
             coverage: As in `select`, for all queries.
             count_tokens: As in `select`.
             score_weight: As in `select`.
+            min_relevance: As in `select`.
             batch_size: The number of queries that are processed together.
         """
         size = _integer("batch_size", batch_size)
-        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight)
+        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight, min_relevance)
         if isinstance(queries, Mapping) or not isinstance(cast("Any", queries), Iterable):
             found = type(cast("object", queries)).__name__
             raise InvalidInput("queries", found=found, allowed="an iterable of dictionaries")
@@ -183,10 +190,12 @@ class Selector:
         k: int | None = None,
         max_tokens: float | None = None,
         coverage: float | None = None,
-        score_weight: float = 1.0,
+        score_weight: float = DEFAULT_SCORE_WEIGHT,
+        min_relevance: float = 0.0,
     ) -> list[PassageSelection]:
         """Select for queries that were built with `Query.of` or read from a file, in one batch."""
-        return self._select(queries, _Limits.of(k, max_tokens, coverage, None, score_weight))
+        limits = _Limits.of(k, max_tokens, coverage, None, score_weight, min_relevance)
+        return self._select(queries, limits)
 
     def _select(self, queries: Sequence[Query], limits: _Limits) -> list[PassageSelection]:
         selected: list[PassageSelection] = []
@@ -197,6 +206,9 @@ class Selector:
 
     def _select_batch(self, queries: Sequence[Query], limits: _Limits) -> list[PassageSelection]:
         problem = self._problem(queries)
+        is_empty = [False] * len(queries)
+        if limits.min_relevance:
+            problem, is_empty = problem.relevant(limits.min_relevance)
         searched = problem if limits.max_tokens is None else problem.priced()
         scores = [query.scores for query in queries]
         if any(one is not None for one in scores):
@@ -207,7 +219,7 @@ class Selector:
         for row, query in enumerate(queries):
             own = problem.of_query(row)
             looked = own if searched is problem else searched.of_query(row)
-            selection = found[row]
+            selection = Selection((), (), (), Certificate(0.0, 0.0)) if is_empty[row] else found[row]
             if limits.coverage is not None:
                 price = None if costs is None else costs[row : row + 1, : looked.items.size]
                 selection = self._cut(own, looked, selection, limits, price)
@@ -229,7 +241,7 @@ class Selector:
             objective = self._objective
         elif self._objective is not None:
             objective = self._objective(objective, items)
-        return Problem(objective, items)
+        return Problem(objective, _without_repeats(queries, items))
 
     def _search(
         self, problem: Problem, limits: _Limits, k: int, costs: Array | None
@@ -293,10 +305,17 @@ class _Limits:
     coverage: float | None
     count_tokens: Callable[[str], int] | None
     score_weight: float
+    min_relevance: float
 
     @classmethod
     def of(
-        cls, k: Any, max_tokens: Any, coverage: Any, count_tokens: Any, score_weight: Any
+        cls,
+        k: Any,
+        max_tokens: Any,
+        coverage: Any,
+        count_tokens: Any,
+        score_weight: Any,
+        min_relevance: Any,
     ) -> _Limits:
         k = None if k is None else _integer("k", k)
         if max_tokens is not None:
@@ -317,9 +336,12 @@ class _Limits:
         weight = _number("score_weight", score_weight)
         if not 0 <= weight < math.inf:
             raise InvalidInput("score_weight", found=f"{weight:g}", allowed="at least 0")
+        least = _number("min_relevance", min_relevance)
+        if not 0 <= least <= 1:
+            raise InvalidInput("min_relevance", found=f"{least:g}", allowed="from 0 to 1")
         if k is None and max_tokens is None and coverage is None:
             k = DEFAULT_K
-        return cls(k, max_tokens, coverage, cast("Any", count_tokens), weight)
+        return cls(k, max_tokens, coverage, cast("Any", count_tokens), weight, least)
 
     def tokens_of(self, texts: Sequence[str], encoder: Encoder) -> list[int]:
         """The number of tokens of each text."""
@@ -348,6 +370,14 @@ def _number(argument: str, value: Any) -> float:
     if math.isnan(number):
         raise InvalidInput(argument, found=repr(value), allowed="a number")
     return number
+
+
+def _without_repeats(queries: Sequence[Query], items: Items) -> Items:
+    """The items without passages that repeat an earlier one: they add nothing to any set."""
+    repeats = np.zeros((items.batch, items.size), np.bool_)
+    for row, query in enumerate(queries):
+        repeats[row, : len(query.twins)] = np.array(query.twins) != np.arange(len(query.twins))
+    return Items(items.features, items.mask & ~repeats) if repeats.any() else items
 
 
 def _query_of(number: int, given: Any) -> Query:

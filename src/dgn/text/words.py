@@ -169,6 +169,11 @@ def written_words(text: str) -> list[str]:
     return [word for piece in normalized(text).split() for word in _words_of(piece)]
 
 
+def word_spans(normal: str) -> list[tuple[int, int]]:
+    """Where the words of a normalized text begin and end."""
+    return [match.span() for match in _WORD.finditer(normal)]
+
+
 def stem(word: str) -> str:
     """The stem of a word: "ships" and "shipping" have that of "ship"; numbers stay as they are."""
     word = word.lower()

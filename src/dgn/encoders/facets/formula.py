@@ -73,11 +73,15 @@ def compute_facets(
     scale = xp.exp(weights.log_scale)
     full = scale * (1 + bonus[0])
     inside = real[:, None, :] * mask[..., None]
-    own = inside * scale * (
-        _relu(matches.similarity - weights.threshold) / (1 - weights.threshold)
-        + bonus[0] * matches.exact
-        + bonus[1] * matches.pair
-        + bonus[2] * _next(matches.pair)
+    own = (
+        inside
+        * scale
+        * (
+            _relu(matches.similarity - weights.threshold) / (1 - weights.threshold)
+            + bonus[0] * matches.exact
+            + bonus[1] * matches.pair
+            + bonus[2] * _next(matches.pair)
+        )
     )
     # All passages of a document share its title: it tells documents apart, not their passages.
     kept = xp.exp(-_softplus(weights.title) * matches.title)

@@ -15,9 +15,7 @@ from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matcher, QueryMatches
 from dgn.text import WordTokens
 
 _QUERIES_PER_BATCH = 64
-_STORED: dict[str, Any] = dict.fromkeys(
-    ("similarity", "title", "about", "passages"), np.float16
-)
+_STORED: dict[str, Any] = dict.fromkeys(("similarity", "title", "about", "passages"), np.float16)
 
 
 @final

@@ -1,0 +1,154 @@
+"""The facets read by a transformer; needs `dgn[minilm]`.
+
+MiniLM reads every text once for the vectors of its words, and every passage once more together with
+the query for its relevance; the second reading uses weights that were trained for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.encoders.base import Encoder, Facet
+from dgn.encoders.facets.encoder import default_vectors
+from dgn.encoders.facets.formula import encode
+from dgn.encoders.facets.matching import Matcher, Matches, TextVectors, WordTable
+from dgn.encoders.facets.weights import FacetWeights
+from dgn.objectives import Items, SetFunction
+from dgn.query import Query
+from dgn.text import WordReader, title_text, token_idf
+from dgn.text.words import normalized, word_spans
+
+_LONGEST_TEXT, _LONGEST_QUERY, _LONGEST_TITLE, _LONGEST_PASSAGE = 254, 48, 16, 96
+_TITLE_END = 1012
+"""A full stop, as MiniLM's tokenizer writes it."""
+
+_TEXTS_PER_BATCH = 64
+
+
+@final
+class MiniLMEncoder(Encoder):
+    """Coverage of the query, word by word, as MiniLM reads it.
+
+    Args:
+        weights: The weights of the facets, without a network.
+        reader: What was trained, by name: for each linear map of the transformer `NAME.down`,
+            [rank, inputs], and `NAME.up`, [outputs, rank]; and the two layers that turn a pair into
+            a logit.
+    """
+
+    def __init__(self, weights: FacetWeights, reader: Mapping[str, NDArray[Any]]) -> None:
+        from dgn.encoders.minilm.transformer import (
+            CrossEncoder,
+            MiniLM,
+            WordPieces,
+            load_minilm,
+            map_names,
+        )
+
+        self.weights, self._reader = weights, dict(reader)
+        changes = {
+            name: (reader[f"{name}.up"] @ reader[f"{name}.down"]).astype(np.float32)
+            for name in map_names()
+        }
+        self._plain: MiniLM = load_minilm(0.0).eval()
+        self._pairs = CrossEncoder(load_minilm(0.0, changes)).eval()
+        self._pairs.load_layers({name: reader[name] for name in self._pairs.layer_names})
+        self._pieces = WordPieces()
+        self.matcher = Matcher(WordReader(default_vectors(), token_idf()), self._embed)
+
+    def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
+        matches, words = self.matcher.match(queries)
+        read = zip(matches, self._relevance(queries), strict=True)
+        own = [replace(one, relevance=logits) for one, logits in read]
+        # The vectors of the reader's words are not used: only facts about words are.
+        facts = WordTable.of(words).facts
+        table = WordTable(np.zeros((len(facts), self.weights.sizes.dimension), np.float32), facts)
+        return encode(self.weights, Matches.of(own, table))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(tokens) for tokens in self._pieces(texts, 10**9)]
+
+    def facets(self, query: str) -> tuple[Facet, ...]:
+        """The words of the query."""
+        return tuple(Facet(word, (place,)) for place, word in enumerate(self.matcher.words(query)))
+
+    @property
+    def parameters(self) -> int:
+        return sum(array.size for array in self._reader.values())
+
+    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        rank = len(next(a for n, a in self._reader.items() if n.endswith(".down")))
+        weights = {f"facets.{name}": np.asarray(w) for name, w in vars(self.weights).items()}
+        return {"family": "minilm", "rank": rank}, {**weights, **self._reader}
+
+    def _embed(self, texts: Sequence[str]) -> TextVectors:
+        """The vectors of all words of these texts, each different text read once."""
+        import torch
+        from torch.nn.functional import normalize
+
+        from dgn.encoders.minilm.transformer import pair_batch
+
+        cleaned = [normalized(text) for text in texts]
+        different = list(dict.fromkeys(cleaned))
+        located = [self._pieces.located(text, _LONGEST_TEXT) for text in different]
+        spans = [word_spans(text) for text in different]
+        width = self._plain.width
+        words = [np.zeros((len(own), width), np.float32) for own in spans]
+        wholes = np.zeros((len(different), width), np.float32)
+        by_length = sorted(range(len(different)), key=lambda place: len(located[place]))
+        for start in range(0, len(different), _TEXTS_PER_BATCH):
+            places = by_length[start : start + _TEXTS_PER_BATCH]
+            batch = pair_batch([([row for row, _ in located[place]],) for place in places])
+            with torch.inference_mode():
+                hidden, mask = self._plain(*batch), batch[2][..., None]
+                mean = (hidden * mask).sum(dim=1) / mask.sum(dim=1)
+                wholes[places] = normalize(mean, dim=1).numpy()
+                vectors = hidden.numpy()
+            for row, place in enumerate(places):
+                if not spans[place]:
+                    wholes[place] = 0
+                    continue
+                ends = np.array([end for _, end in spans[place]])
+                begins = np.array([begin for _, begin in located[place]])
+                word = np.searchsorted(ends, begins, side="right")
+                inside = word < len(ends)
+                inside[inside] &= begins[inside] >= np.array(spans[place])[word[inside], 0]
+                np.add.at(words[place], word[inside], vectors[row, 1 : len(begins) + 1][inside])
+                lengths = np.linalg.norm(words[place], axis=1, keepdims=True)
+                words[place] /= np.maximum(lengths, 1e-6)
+        number = {text: place for place, text in enumerate(different)}
+        order = [number[text] for text in cleaned]
+        return TextVectors(np.concatenate([words[place] for place in order]), wholes[order])
+
+    def _relevance(self, queries: Sequence[Query]) -> list[NDArray[np.float32]]:
+        """The logits of the passages of each query."""
+        import torch
+
+        from dgn.encoders.minilm.transformer import pair_batch
+
+        pairs: list[tuple[list[int], list[int]]] = []
+        for query in queries:
+            asked = self._pieces([normalized(query.text)], _LONGEST_QUERY)[0]
+            texts = self._pieces([normalized(text) for text in query.texts], _LONGEST_PASSAGE)
+            names = {passage.title for passage in query.passages if passage.title}
+            titles = {name: self._title(name) for name in names}
+            for passage, text in zip(query.passages, texts, strict=True):
+                pairs.append((asked, titles.get(passage.title, []) + text))
+        by_length = sorted(range(len(pairs)), key=lambda place: sum(map(len, pairs[place])))
+        logits = np.zeros(len(pairs), np.float32)
+        for start in range(0, len(pairs), _TEXTS_PER_BATCH):
+            places = by_length[start : start + _TEXTS_PER_BATCH]
+            batch = pair_batch([pairs[place] for place in places])
+            with torch.inference_mode():
+                logits[places] = self._pairs(*batch).numpy()
+        ends = itertools.accumulate(len(query.passages) for query in queries)
+        return np.split(logits, list(ends)[:-1])
+
+    def _title(self, title: str) -> list[int]:
+        return [*self._pieces([normalized(title_text(title))], _LONGEST_TITLE)[0], _TITLE_END]
