@@ -106,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             weights = train(settings, [rows[name] for name in DOMAINS if name not in fold])
             selector = Selector(FacetEncoder(weights))
             found |= {name: recalls(selector, dev[name]) for name in fold}
+            if given["out"]:
+                selector.save_pretrained(given["out"] / f"without-{'-'.join(fold)}")
         print_recalls("left out", {name: found[name] for name in DOMAINS})
     if given["out"]:
         selector = Selector(FacetEncoder(train(settings, list(rows.values()))))

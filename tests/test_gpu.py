@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from dgn.data import Position
-from dgn.encoders.facets.matching import Matches, WordTable
+from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matches, WordTable
 from dgn.encoders.facets.network import FacetModule
 from dgn.encoders.facets.weights import FacetSizes
 from dgn.encoders.pooled.table import PooledBatches
@@ -154,14 +154,15 @@ def facet_batch() -> Matches:
     def numbers(*shape: int) -> np.ndarray:
         return random.random(shape, dtype=np.float32)
 
-    arrays = {name: numbers(*pair) for name in ("cosine", "exact", "pair", "title")}
-    arrays |= {name: numbers(*item) for name in ("likeness", "document_size", "follows")}
+    arrays = {name: numbers(*pair) for name in BY_PAIR}
+    arrays |= {name: numbers(*item) for name in BY_ITEM if name not in ("length", "position")}
     return Matches(
-        WordTable(numbers(20, 8), numbers(20, 4)),
+        WordTable(numbers(20, 8), numbers(20, 5)),
         query=random.integers(0, 20, (3, 5)),
         real=np.arange(5) < np.array([5, 2, 4])[:, None],
         mask=np.arange(6) < np.array([6, 3, 1])[:, None],
-        matched=random.integers(0, 20, pair),
+        about=numbers(3, 8),
+        passages=numbers(*item, 8),
         length=numbers(*item) + 1,
         position=np.tile(np.arange(6, dtype=np.float32), (3, 1)),
         **arrays,
@@ -172,7 +173,7 @@ def test_facets_select_and_learn_as_on_the_cpu() -> None:
     gold = torch.from_numpy(np.arange(6) < np.array([2, 1, 1])[:, None])
     found = []
     for device in ("cpu", "cuda"):
-        module = FacetModule(FacetSizes(8, 2, 3, 4, 5))
+        module = FacetModule(FacetSizes(8, 2, 5))
         network = DifferentiableGreedyNetwork(
             module, UnfoldedGreedy(3, 1.0), LayerwiseCrossEntropy("set")
         ).to(device)

@@ -12,13 +12,13 @@ from dgn.errors import InvalidInput
 
 
 def test_families_are_found_by_name() -> None:
-    assert family_names() == ("pooled", "facets")
+    assert family_names() == ("pooled", "facets", "minilm")
     assert isinstance(find_family("pooled"), PooledFamily)
     assert isinstance(find_family("facets"), FacetFamily)
 
 
 def test_unknown_family_is_named_with_those_that_exist() -> None:
-    with pytest.raises(InvalidInput, match="encoder must be one of pooled, facets; got 'other'"):
+    with pytest.raises(InvalidInput, match="encoder must be one of pooled, facets, minilm; got 'other'"):
         find_family("other")
 
 

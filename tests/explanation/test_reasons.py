@@ -111,11 +111,11 @@ def test_repeated_passage_is_not_selected_and_the_reason_is_named() -> None:
     page = [PAGE[3], "She made the seven windows of the cathedral.", PAGE[1]]
     selection = untrained().select(CLAIM, page, k=2)
     reasons = selection.explain()
-    why = reasons.why_not(next(i for i in (0, 1) if i not in selection.indices))
-    assert why.overlap > 0.9
+    why = next(one for one in reasons.passed if one.index not in selection.indices)
+    assert why.overlap > 0.5
     assert why.gains[1] < 0.5 * why.gains[0]
-    with pytest.raises(InvalidInput, match="Passage 2 was selected"):
-        reasons.why_not(2)
+    with pytest.raises(InvalidInput, match=f"Passage {selection.indices[0]} was selected"):
+        reasons.why_not(selection.indices[0])
     with pytest.raises(InvalidInput, match="index must be from 0 to 2; got 9"):
         reasons.why_not(9)
 

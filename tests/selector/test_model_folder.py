@@ -171,12 +171,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "no weights": (lambda f: (f / WEIGHTS).unlink(), WEIGHTS, "the file does not exist"),
     "empty weights": (lambda f: (f / WEIGHTS).write_bytes(b""), WEIGHTS, "a safetensors file"),
     "other sizes": (
-        lambda f: change_config(f, lambda c: c["encoder"]["sizes"].update(rank=3)),
+        lambda f: change_config(f, lambda c: c["encoder"]["sizes"].update(hidden=3)),
         WEIGHTS,
         "the arrays that config.json describes",
     ),
     "impossible sizes": (
-        lambda f: change_config(f, lambda c: c["encoder"]["sizes"].update(rank=-1)),
+        lambda f: change_config(f, lambda c: c["encoder"]["sizes"].update(hidden=-1)),
         CONFIG,
         "integers from 0 to 4096",
     ),
@@ -193,7 +193,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "other family": (
         lambda f: change_config(f, lambda c: c["encoder"].update(family="other")),
         CONFIG,
-        "one of pooled, facets; got 'other'",
+        "one of pooled, facets, minilm; got 'other'",
     ),
     "other format": (
         lambda f: change_config(f, lambda c: c.update(format="dgn-model-9")),

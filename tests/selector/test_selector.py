@@ -71,7 +71,10 @@ def test_loose_passages_are_a_set_on_the_samples(selector: dgn.Selector) -> None
         texts = example.query.texts
         plain = selector.select(example.query.text, texts)
         turned = selector.select(example.query.text, texts[::-1])
-        assert [len(texts) - 1 - index for index in turned.indices] == list(plain.indices)
+        # Passages that add nothing at all fill up in the order in which they are given.
+        useful = sum(gain > 0 for gain in plain.gains)
+        again = [len(texts) - 1 - index for index in turned.indices]
+        assert again[:useful] == list(plain.indices[:useful])
         assert turned.gains == pytest.approx(plain.gains, rel=1e-5)
 
 
@@ -253,7 +256,10 @@ def test_queries_are_read_from_a_stream_as_needed() -> None:
 
 
 def test_long_query_among_short_ones_is_searched_by_itself() -> None:
-    queries = [{"query": "Cows", "passages": ["A cow."] * n} for n in (1, 2, 5000, 1, 3)]
+    queries = [
+        {"query": "Cows", "passages": [f"Cow {place}." for place in range(n)]}
+        for n in (1, 2, 5000, 1, 3)
+    ]
     found = list(untrained().select_many(queries, k=2))
     assert [len(one.query.passages) for one in found] == [1, 2, 5000, 1, 3]
     assert [len(one) for one in found] == [1, 2, 2, 1, 2]

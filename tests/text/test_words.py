@@ -1,35 +1,54 @@
-"""Words made of subword tokens: what is one word, and when two words are the same."""
+"""Words: what is one word, when two words are the same, and what is known about each."""
+
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from dgn.text import WordTokens
-from models import reader
+from dgn.text import WordReader, WordTokens, same_text_key, stem, stems_of, token_idf, written_words
+from dgn.text import words as words_module
+from models import reader, wordllama
 
 
 def test_words_are_whole_and_punctuation_is_left_out() -> None:
-    words = [word for word, _ in reader().words("It isn't in Sikkim, in 1901 (or so)!")]
-    assert words == ["It", "isn", "t", "in", "Sikkim", "in", "1901", "or", "so"]
+    text = "It isn't in Sikkim, in 1901 (or so)! 258,000 copies — naïve 東京."
+    expected = "It isn't in Sikkim in 1901 or so 258,000 copies naïve 東京"
+    assert written_words(text) == expected.split()
 
 
-def test_words_name_the_tokens_that_read_returns() -> None:
-    text = "Zyxlonia's 258,000 copies — naïve 東京."
-    places = [place for _, tokens in reader().words(text) for place in tokens]
-    assert places == list(range(len(reader().read([text]).texts[0])))
+def test_words_are_those_that_the_reader_reads() -> None:
+    text = "Zyxlonia's 258,000 copies — naïve 東京 B12."
+    assert len(reader().read([text]).texts[0]) == len(written_words(text)) == 7
 
 
-def test_spelling_does_not_depend_on_case_and_position() -> None:
-    read = reader().read(["Film of 1901", "a film. (film)", "1907 19011"])
-    spelled = [read.spelling[text].tolist() for text in read.texts]
-    film, of_1901 = spelled[0][0], spelled[0][-1]
-    assert spelled[1].count(film) == 2
-    assert spelled[0][2:] == [of_1901] * 4  # the four digits are one word
-    assert of_1901 not in spelled[2]
+def test_case_and_unicode_form_make_no_difference() -> None:
+    read = reader().read(["Film of café", "FILM OF CAFÉ", "film of cafe\u0301"])
+    assert read.texts[0].tolist() == read.texts[1].tolist() == read.texts[2].tolist()
+
+
+def test_forms_of_a_word_have_the_same_stem() -> None:
+    read = reader().read(["ship ships shipping ship's bridge"])
+    stems = read.stem[read.texts[0]].tolist()
+    assert len(set(stems[:4])) == 1
+    assert stems[4] != stems[0]
+    assert stem("1,942") == stem("1942") == "1942"
+    assert stems_of("The ships sank") == {"the", "ship", "sank"}
+
+
+def test_kinds_are_number_year_function_word_question_word() -> None:
+    read = reader().read(["1901 17 the who ship"])
+    assert read.kinds[read.texts[0]].tolist() == [
+        [1, 1, 0, 0],
+        [1, 0, 0, 0],
+        [0, 0, 1, 0],
+        [0, 0, 1, 1],
+        [0, 0, 0, 0],
+    ]
 
 
 def described(read: WordTokens, number: int) -> list[np.ndarray]:
     places = read.texts[number]
-    return [read.vectors[places], read.spelling[places], read.idf[places], read.flags[places]]
+    return [read.vectors[places], read.idf[places], read.kinds[places]]
 
 
 @pytest.mark.parametrize(
@@ -38,11 +57,9 @@ def described(read: WordTokens, number: int) -> list[np.ndarray]:
         ["The ship sank.", "", "?!", "Sikkim is in India."],
         ["the bank of the river", "The Bank of England", "THE BANK"],
         ["may the film", "May 1901", "Film", "1901st"],
-        ["a tamsett of sikkim", "Tamsett Of Sikkim", "SIKKIM"],
     ],
 )
 def test_text_reads_the_same_alone_and_among_others(texts: list[str]) -> None:
-    # The later tokens of a word once had the capital flag of the first text that contained them.
     for order in (texts, texts[::-1]):
         together = reader().read(order)
         for number, text in enumerate(order):
@@ -51,39 +68,39 @@ def test_text_reads_the_same_alone_and_among_others(texts: list[str]) -> None:
                 np.testing.assert_array_equal(one, other)
 
 
-def test_flags_are_several_tokens_digit_and_capital() -> None:
-    read = reader().read(["Sikkim 1901 the"])
-    flags = read.flags[read.texts[0]]
-    assert flags[0].tolist() == [1, 0, 1]
-    assert flags[-2].tolist() == [1, 1, 0]
-    assert flags[-1].tolist() == [0, 0, 0]
-
-
-def test_idf_is_that_of_the_token() -> None:
-    read = reader().read(["the cat"])
-    rows = reader().vectors.token_rows(["the cat"])[0]
-    np.testing.assert_array_equal(read.idf[read.texts[0]], reader().idf[rows])
-
-
-def test_vectors_have_length_one() -> None:
-    read = reader().read(["The ship sank in 1901."])
+def test_vectors_have_length_one_and_rare_words_a_larger_idf() -> None:
+    read = reader().read(["the ship sank in 1901 zyxlonia"])
     np.testing.assert_allclose(np.linalg.norm(read.vectors, axis=1), 1, rtol=1e-5)
+    idf = read.idf[read.texts[0]]
+    assert idf[0] < idf[1] < idf[-1]
 
 
-def test_word_is_the_same_however_it_is_divided_into_tokens() -> None:
-    words = ["opened", "writer", "actress", "bridges", "owner", "designed", "crossed", "chemistry"]
-    for word in words:
-        read = reader().read([f"it {word}", word.capitalize(), word.upper()])
-        spelled = {int(read.spelling[text[-1]]) for text in read.texts}
-        assert len(spelled) == 1, word
-    others = reader().read(["opened owned", "reopened", "openeds", "o pened"])
-    assert len({int(spelling) for spelling in others.spelling}) == 6
+def test_memory_starts_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_module, "_MOST_WORDS", 10)
+    own = WordReader(wordllama(), token_idf())
+    texts = [f"word number{place} again" for place in range(50)]
+    for text in texts:
+        expected = described(reader().read([text]), 0)
+        for one, other in zip(described(own.read([text]), 0), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
-def test_line_breaks_separate_words_and_strange_signs_are_not_numbers() -> None:
-    text = "The bridge\nopened\tin 1890 \U0001f309."
-    words = [word for word, _ in reader().words(text)]
-    assert words[:5] == ["The", "bridge", "opened", "in", "1890"]
-    read = reader().read(["\U0001f309 \u1200", "<s>"])
-    assert not read.flags[:, 1].any()
-    assert not len(read.texts[1])
+def test_threads_may_share_a_reader() -> None:
+    own = WordReader(wordllama(), token_idf())
+    texts = [" ".join(f"w{a}x{b}" for b in range(30)) for a in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: described(own.read([text]), 0), texts))
+    for text, one in zip(texts, found, strict=True):
+        for ours, theirs in zip(one, described(own.read([text]), 0), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_long_words_are_cut() -> None:
+    assert len(reader().read(["x" * 100_000]).texts[0]) == 1
+
+
+def test_same_text_ignores_case_marks_and_articles_and_nothing_else() -> None:
+    one = same_text_key("The ship sank, in 1901!")
+    assert one == same_text_key("  a SHIP sank in 1901 ")
+    for other in ("The ship sank in 1907.", "The ship did not sank in 1901", "Sank the ship 1901"):
+        assert one != same_text_key(other)

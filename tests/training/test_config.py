@@ -54,7 +54,7 @@ def test_later_settings_take_precedence() -> None:
     "settings",
     [
         {"train": ["a", "b"], "eval_ks": [2], "max_grad_norm": 0.5, "widths": [3, 4]},
-        {"encoder": "facets", "rank": 2, "partial": ["c"], "validation": 'with "quotes" é'},
+        {"encoder": "facets", "projection": 2, "partial": ["c"], "validation": 'with "quotes" é'},
     ],
 )
 def test_tables_and_toml_give_the_same_configuration(settings: dict) -> None:
@@ -107,12 +107,12 @@ def test_settings_of_the_encoder_form_a_table_with_its_name() -> None:
         ("[fit]\ndistill_weight = 1.5", "distill_weight must be from 0 to 1; got 1.5"),
         ("[network]\ndropout = 1.0", "dropout must be at least 0 and below 1; got 1.0"),
         ("[network]\nlayers = 0", "layers must be at least 1; got 0"),
-        ("[network]\nencoder = 'teapot'", "encoder must be one of pooled, facets; got 'teapot'"),
+        ("[network]\nencoder = 'teapot'", "encoder must be one of pooled, facets, minilm; got 'teapot'"),
         ("[pooled]\nscale = 0", "scale must be greater than 0; got 0.0"),
-        ("[facets]\nrank = 1", r"\[facets\] belongs to the encoder facets; this .* uses pooled"),
+        ("[facets]\nhidden = 1", r"\[facets\] belongs to the encoder facets; this .* uses pooled"),
         (
-            "[network]\nencoder = 'facets'\n[facets]\nrank = -1",
-            "rank must be at least 0; got -1",
+            "[network]\nencoder = 'facets'\n[facets]\nhidden = -1",
+            "hidden must be at least 0; got -1",
         ),
         ("[data]\nmax_queries = -1", "max_queries must be at least 0; got -1"),
         ("[data]\nnegative_weight = 0.0", "negative_weight must be greater than 0; got 0.0"),
@@ -136,8 +136,8 @@ def test_file_that_does_not_exist(tmp_path: Path) -> None:
 def test_unknown_settings_are_reported_with_a_suggestion() -> None:
     with pytest.raises(InvalidInput, match="did you mean epochs"):
         RunConfig().with_settings({"epoch": 3})
-    with pytest.raises(InvalidInput, match="rank is a setting of the encoder facets; this run use"):
-        RunConfig().with_settings({"rank": 3})
+    with pytest.raises(InvalidInput, match="hidden is a setting of the encoder facets; this run use"):
+        RunConfig().with_settings({"hidden": 3})
 
 
 def test_all_folders_of_a_run() -> None:

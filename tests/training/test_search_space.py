@@ -19,7 +19,7 @@ def test_ranges_and_choices() -> None:
     assert parse_dimension("layers=1:7").is_whole
     assert parse_dimension("optimizer=adam,adamw").choices == ("adam", "adamw")
     assert parse_dimension("width=64:300").is_whole
-    assert parse_dimension("rank=1:8").is_whole
+    assert parse_dimension("hidden=1:8").is_whole
     assert not parse_dimension("temperature=0.5:6").is_whole
 
 

@@ -190,9 +190,12 @@ def stems_of(text: str) -> frozenset[str]:
 
 
 def same_text_key(text: str) -> tuple[str, ...]:
-    """Equal for texts that differ in case, punctuation, spaces, Unicode form or articles alone."""
+    """Equal for texts that differ in case, punctuation, spaces, Unicode form or articles alone.
+
+    A text without words is equal to itself alone.
+    """
     words = [word.lower() for word in written_words(text)]
-    return tuple(word for word in words if word not in ARTICLES) or tuple(words)
+    return tuple(word for word in words if word not in ARTICLES) or (text,)
 
 
 def _words_of(piece: str) -> Iterator[str]:

@@ -12,14 +12,14 @@ from dgn.errors import BrokenInput, InvalidInput
 from models import shipped, wordllama
 
 FAMILY = FacetFamily()
-SMALL = FacetSettings(rank=2, comparison_units=3, hidden=5, extra_features=4)
+SMALL = FacetSettings(hidden=5, projection=2)
 
 
 def test_settings_become_sizes() -> None:
-    assert SMALL.sizes(256) == FacetSizes(256, 2, 3, 4, 5)
+    assert SMALL.sizes(256) == FacetSizes(256, 2, 5)
 
 
-@pytest.mark.parametrize("name", ["rank", "comparison_units", "hidden", "extra_features"])
+@pytest.mark.parametrize("name", ["hidden", "projection"])
 def test_settings_are_checked(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"{name} must be at least"):
         FacetSettings(**{name: -1})
@@ -71,7 +71,7 @@ def test_description_and_weights_make_a_model() -> None:
     [
         ({"vectors": "wordllama:0"}, None, "trained on the vectors wordllama:0"),
         ({}, "other.vec", "the facets need wordllama's"),
-        ({"sizes": {}}, None, "a dictionary with comparison_units, dimension"),
+        ({"sizes": {}}, None, "a dictionary with dimension, hidden"),
         ({"sizes": 3}, None, "sizes must be a dict"),
         ({"more": 1}, None, "a description with the keys"),
     ],

@@ -19,7 +19,9 @@ from dgn.maximizers import greedy
 from dgn.query import Query
 from models import matcher
 
-SIZES = FacetSizes(rank=4, comparison_units=5, extra_features=3, hidden=7)
+SIZES = FacetSizes(projection=3, hidden=7)
+WHOLE = 2
+"""The features besides the words: likeness and relevance."""
 
 
 def page(query: str, sentences: list[str], title: str = "") -> Query:
@@ -80,7 +82,7 @@ def test_query_in_a_batch_gives_what_it_gives_alone() -> None:
         own = batch_of([query])
         alone = compute_facets(learned(), own)
         items, own_tokens = len(query.passages), own.query.shape[1]
-        kept = [*range(own_tokens), *range(tokens, tokens + SIZES.extra_features)]
+        kept = [*range(own_tokens), *range(tokens, tokens + WHOLE)]
         assert np.allclose(together.features[row, :items][:, kept], alone.features[0], atol=1e-5)
         assert np.allclose(together.weights[row][kept], alone.weights[0], atol=1e-6)
         assert np.allclose(together.target[row][kept], alone.target[0], atol=1e-5)
@@ -92,7 +94,7 @@ def test_content_of_padding_changes_nothing() -> None:
     hidden = ~(batch.mask[..., None] & batch.real[:, None, :])
     dirty = dataclasses.replace(
         batch,
-        cosine=np.where(hidden, 0.9, batch.cosine).astype(np.float32),
+        similarity=np.where(hidden, 0.9, batch.similarity).astype(np.float32),
         exact=np.where(hidden, 1, batch.exact).astype(np.float32),
         length=np.where(batch.mask, batch.length, 7).astype(np.float32),
         likeness=np.where(batch.mask, batch.likeness, 3).astype(np.float32),
@@ -103,7 +105,7 @@ def test_content_of_padding_changes_nothing() -> None:
 
 def test_start_selects_the_same_whatever_its_size() -> None:
     batch = batch_of(QUERIES)
-    plain = encode(start_weights(FacetSizes(256, 0, 0, 0, 0), 0), batch)
+    plain = encode(start_weights(FacetSizes(256, 0, 0, 0), 0), batch)
     sized = encode(start_weights(SIZES, 3), batch)
     indices = [greedy(objective, items, 4).indices for objective, items in (plain, sized)]
     assert np.array_equal(*indices)

@@ -1,12 +1,25 @@
 """Matches, compared with a plain loop over words."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from claim_page import CLAIM, PAGE, TITLE
-from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matches, QueryMatches, WordTable
+from dgn.encoders.facets.matching import (
+    BY_ITEM,
+    BY_PAIR,
+    SAME_STEM,
+    SOME_NUMBER,
+    Matcher,
+    Matches,
+    QueryMatches,
+    TextVectors,
+    WordTable,
+)
 from dgn.errors import InvalidInput
 from dgn.query import Passage, Query
+from dgn.text import stem, written_words
 from models import matcher, reader
 
 SHIP = ["The ship sank in 1901.", "", "It was raised, and sank again twice.", "¶ …"]
@@ -19,34 +32,78 @@ def match_one(query: Query, *, titles: bool = True) -> QueryMatches:
     return found
 
 
+def similar(query: str, passage: str) -> float:
+    """The similarity of two words, by the rules and the cosine of their vectors."""
+    words = reader().read([query, passage])
+    (asked,), (said,) = words.texts
+    if asked == said:
+        return 1.0
+    if words.kinds[asked, 0]:
+        same_kind = words.kinds[asked, :2].tolist() == words.kinds[said, :2].tolist()
+        return SOME_NUMBER if same_kind else 0.0
+    cosine = 0.0 if words.kinds[said, 0] else float(words.vectors[asked] @ words.vectors[said])
+    return max(cosine, SAME_STEM if words.stem[asked] == words.stem[said] else 0.0)
+
+
 def test_matches_are_those_of_a_plain_loop() -> None:
-    (found,), words = matcher().match([QUERY])
-    query, *passages = (reader().read([text]) for text in (QUERY.text, *SHIP))
-    assert found.cosine.shape == (4, len(query.texts[0]))
-    for a, passage in enumerate(passages):
-        for t, token in enumerate(query.texts[0]):
-            cosines = passage.vectors[passage.texts[0]] @ query.vectors[token]
-            assert found.cosine[a, t] == pytest.approx(max(cosines, default=0), abs=1e-5)
-            spelled = passage.spelling[passage.texts[0]].tolist()
-            assert found.exact[a, t] == (query.spelling[token] in spelled)
-            if len(cosines):
-                nearest = words.vectors[found.matched[a, t]] @ query.vectors[token]
-                assert nearest == pytest.approx(max(cosines), abs=1e-5)
-    assert found.length.tolist() == [len(passage.texts[0]) for passage in passages]
+    found = match_one(QUERY)
+    asked = written_words(QUERY.text)
+    assert found.similarity.shape == (4, len(asked))
+    for a, text in enumerate(SHIP):
+        said = written_words(text)
+        for t, word in enumerate(asked):
+            nearest = max((similar(word, other) for other in said), default=0.0)
+            assert found.similarity[a, t] == pytest.approx(max(nearest, 0), abs=1e-5)
+            assert found.exact[a, t] == (stem(word) in map(stem, said))
+    assert found.length.tolist() == [len(written_words(text)) for text in SHIP]
 
 
 def test_titles_pairs_and_positions() -> None:
     found = match_one(QUERY)
-    tokens = [word for word, places in matcher().words(QUERY.text) for _ in places]
-    titled = [token for token, share in zip(tokens, found.title[0], strict=True) if share == 1]
+    words = matcher().words(QUERY.text)
+    assert words == ["The", "ship", "sank", "twice", "in", "1901"]
+    titled = [word for word, share in zip(words, found.title[0], strict=True) if share == 1]
     assert titled == ["The", "ship"]
-    # "sank" is two tokens, which follow each other wherever the word occurs; "twice" follows
-    # "sank" in the query alone.
-    assert found.pair[0].sum() > found.pair[2].sum()
-    assert not found.pair[2][tokens.index("twice")]
+    assert found.pair[0].tolist() == [False, True, True, False, False, True]
+    assert not found.pair[2].any(), "twice follows sank in the query alone"
     assert found.follows.tolist() == [False, True, True, True]
     assert found.position.tolist() == [0, 1, 2, 3]
-    assert found.document_size.tolist() == [4] * 4
+    assert found.is_ordered.all()
+
+
+@pytest.mark.parametrize(
+    ("query", "passage", "similarity"),
+    [
+        ("1901", "1901", 1.0),
+        ("1901", "1907", SOME_NUMBER),
+        ("1901", "17", 0.0),
+        ("1,942", "1942", 1.0),
+        ("17", "18", SOME_NUMBER),
+        ("ships", "SHIP", SAME_STEM),
+        ("ship", "ship's", SAME_STEM),
+        ("Ship", "sHIP", 1.0),
+    ],
+)
+def test_numbers_and_forms(query: str, passage: str, similarity: float) -> None:
+    found = match_one(Query.of(query, [passage]))
+    assert found.similarity[0, 0] == pytest.approx(similarity)
+
+
+def test_precision_is_the_share_of_the_passage_that_is_about_the_query() -> None:
+    texts = ["The ship sank.", "The ship sank, and the bakery sold bread and cakes.", "Bread."]
+    found = match_one(Query.of("The ship sank", texts))
+    assert found.precision[0] > found.precision[1] > found.precision[2]
+    assert found.precision[0] == pytest.approx(1, abs=0.1)
+
+
+def test_another_model_may_give_the_vectors() -> None:
+    def embed(texts: Sequence[str]) -> TextVectors:
+        count = sum(len(written_words(text)) for text in texts)
+        return TextVectors(np.ones((count, 1), np.float32), np.ones((len(texts), 1), np.float32))
+
+    (found,), _ = Matcher(reader(), embed).match([Query.of("The ship", ["A boat.", "17"])])
+    assert found.similarity.tolist() == [[1, 1], [0, 0]], "numbers are compared as wholes"
+    assert found.likeness.tolist() == [1, 1]
 
 
 def test_titles_can_be_left_out() -> None:
@@ -62,14 +119,13 @@ def test_sentences_of_other_documents_are_not_neighbours() -> None:
     ]
     found = match_one(Query(QUERY.text, tuple(passages)))
     assert found.follows.tolist() == [False, True, False, False]
-    assert found.document_size.tolist() == [2, 2, 2, 2]
 
 
-def test_loose_passages_are_in_the_middle_and_nobodys_neighbours() -> None:
+def test_loose_passages_have_no_position_and_no_neighbours() -> None:
     found = match_one(Query.of(QUERY.text, SHIP))
     assert not found.follows.any()
-    assert found.position.tolist() == [1.5] * 4
-    assert found.document_size.tolist() == [4] * 4
+    assert not found.position.any()
+    assert not found.is_ordered.any()
 
 
 def test_query_without_words_or_passages_is_an_error() -> None:
@@ -84,7 +140,7 @@ def test_batch_is_padded_with_zeros() -> None:
     matches, words = matcher().match(queries)
     batch = Matches.of(matches, WordTable.of(words))
     for row, one in enumerate(matches):
-        items, tokens = one.cosine.shape
+        items, tokens = one.similarity.shape
         assert batch.mask[row].tolist() == [True] * items + [False] * (5 - items)
         assert batch.real[row].sum() == tokens
         np.testing.assert_array_equal(batch.query[row, :tokens], one.query)
@@ -101,25 +157,21 @@ def test_batch_can_be_moved() -> None:
     matches, words = matcher().match([QUERY])
     batch = Matches.of(matches, WordTable.of(words))
     moved = batch.placed(lambda array: array.copy())
-    for name in ("query", "mask", "cosine", "follows"):
+    for name in ("query", "mask", "similarity", "follows"):
         np.testing.assert_array_equal(getattr(moved, name), getattr(batch, name))
     np.testing.assert_array_equal(moved.words.facts, batch.words.facts)
 
 
 def test_facts_of_a_word_do_not_depend_on_other_queries() -> None:
-    # A word's capital flag was once that of another query of the batch.
     lower = Query.of("a tamsett of sikkim", ["tamsett sank"])
     upper = Query.of("Tamsett Of Sikkim", ["Sikkim Sank"])
     _, alone = matcher().match([lower])
     for together in ([upper, lower], [lower, upper]):
         matches, words = matcher().match(together)
         own = matches[together.index(lower)].query
-        np.testing.assert_array_equal(words.flags[own], alone.flags[alone.texts[0]])
+        np.testing.assert_array_equal(words.kinds[own], alone.kinds[alone.texts[0]])
         np.testing.assert_array_equal(words.idf[own], alone.idf[alone.texts[0]])
 
 
 def test_spelled_out_brackets_are_not_words() -> None:
-    assert [word for word, _ in matcher().words("Ripon -LRB- college -RRB-")] == [
-        "Ripon",
-        "college",
-    ]
+    assert matcher().words("Ripon -LRB- college -RRB-") == ["Ripon", "college"]

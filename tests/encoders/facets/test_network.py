@@ -15,7 +15,7 @@ from dgn.unfolding import DifferentiableGreedyNetwork
 from models import matcher, shipped
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "claims.jsonl"
-SIZES = FacetSizes(256, 2, 3, 4, 5)
+SIZES = FacetSizes(256, 2, 5)
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def matches_of(example: Example) -> QueryMatches:
 
 def check_same(one: QueryMatches, matches: Matches) -> None:
     """The only query of a batch is the query matched alone, except for float16."""
-    for name in (*BY_PAIR[1:], *BY_ITEM):
+    for name in (*BY_PAIR, *BY_ITEM, "about", "passages"):
         assert np.allclose(getattr(matches, name)[0], getattr(one, name), atol=1e-3), name
     assert matches.query.shape[1] == len(one.query)
 
@@ -61,7 +61,6 @@ def test_table_gives_back_what_was_matched(table: MatchTable) -> None:
         batch = batch_of(table, row)
         check_same(one, batch.x)
         ours = batch.x.words.vectors
-        assert np.allclose(ours[batch.x.matched[0]], words.vectors[one.matched], atol=1e-3)
         assert np.allclose(ours[batch.x.query[0]], words.vectors[one.query], atol=1e-3)
         assert batch.gold[0].tolist() == list(example.gold)
         assert batch.negative_weight.tolist() == [[1.0] * len(one.length)]
@@ -84,8 +83,8 @@ def test_padding_is_zero_and_marked(table: MatchTable) -> None:
     matches = batch.x
     assert matches.mask.tolist() == batch.mask.tolist() == [[True] * 3, [True] * 3]
     assert matches.real.sum(axis=1).tolist() == table.tokens[:2].tolist()
-    hidden = ~matches.real[:, None, :] & np.ones_like(matches.cosine, bool)
-    assert not matches.cosine[hidden].any()
+    hidden = ~matches.real[:, None, :] & np.ones_like(matches.similarity, bool)
+    assert not matches.similarity[hidden].any()
     assert batch.gold.sum() == 4
 
 
@@ -95,9 +94,9 @@ def test_batches_contain_every_query_once(table: MatchTable) -> None:
     seen = np.concatenate([rows for _, rows in source.rows_from(Position())])
     assert sorted(seen) == list(range(5))
     batch = source.batch(np.array([0, 1]))
-    assert isinstance(batch.x.cosine, torch.Tensor)
+    assert isinstance(batch.x.similarity, torch.Tensor)
     assert isinstance(batch.gold, torch.Tensor)
-    assert batch.x.cosine.dtype == torch.float32
+    assert batch.x.similarity.dtype == torch.float32
 
 
 def test_teacher_logits_are_read_with_the_table(folder: Path) -> None:

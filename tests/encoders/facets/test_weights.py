@@ -11,10 +11,10 @@ from dgn.encoders.facets.weights import (
     untrained_weights,
 )
 
-SIZES = FacetSizes(dimension=12, rank=2, comparison_units=3, extra_features=4, hidden=5)
+SIZES = FacetSizes(dimension=12, projection=2, hidden=5)
 
 
-@pytest.mark.parametrize("sizes", [SIZES, FacetSizes(), FacetSizes(256, 0, 0, 0, 0)])
+@pytest.mark.parametrize("sizes", [SIZES, FacetSizes(), FacetSizes(256, 0, 0, 0)])
 def test_sizes_are_those_of_the_weights(sizes: FacetSizes) -> None:
     weights = start_weights(sizes, seed=0)
     assert weights.sizes == sizes
@@ -33,6 +33,6 @@ def test_start_depends_on_the_seed() -> None:
 
 def test_untrained_weights_have_no_network() -> None:
     weights = untrained_weights()
-    assert weights.sizes == FacetSizes(256, 0, 0, 0, 0)
+    assert weights.sizes == FacetSizes(256, 0, 0, 0)
     assert replace(weights).sizes == weights.sizes
-    assert not weights.word_correction.any()
+    assert not weights.word_weight[:256].any(), "no word is treated by its vector"
