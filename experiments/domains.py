@@ -49,11 +49,11 @@ def read_domain(name: str) -> Domain:
 
 
 def _parts(name: str) -> tuple[list[Example], list[Example]]:
+    found: list[list[Example]] = [[], []]
     if name == "fever":
         folder = DATA / "fever-eraser"
         found = [list(read_examples(folder / f"{part}.jsonl", folder / "docs")) for part in _PARTS]
     elif name in ("multirc", "wice"):
-        found = [[], []]
         for document, example in _whole(name):
             is_dev = zlib.crc32(document.encode()) % 100 >= 100 * _TRAIN_SHARE
             found[is_dev].append(example)

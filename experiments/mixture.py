@@ -26,7 +26,7 @@ from dgn.encoders.facets.encoder import FacetEncoder
 from dgn.encoders.facets.formula import compute_facets
 from dgn.encoders.facets.matching import Matches, QueryMatches, WordTable
 from dgn.encoders.facets.network import FacetModule
-from dgn.encoders.facets.weights import FacetSizes, FacetWeights
+from dgn.encoders.facets.weights import STATISTICS, FacetSizes, FacetWeights
 from dgn.selector import Selector
 from dgn.unfolding import DifferentiableGreedyNetwork, LayerwiseCrossEntropy, UnfoldedGreedy
 from experiments.domains import DOMAINS, read_domain
@@ -51,7 +51,7 @@ _SMOOTHING = 0.05
 class Settings:
     """How the network is trained."""
 
-    steps: int = 3000
+    steps: int = 2000
     batch: int = 24
     learning_rate: float = 2e-3
     decay: float = 0.3
@@ -59,7 +59,8 @@ class Settings:
     hidden: int = 64
     projection: int = 16
     greedy_share: float = 0.5
-    teacher_share: float = 0.0
+    teacher_share: float = 0.5
+    networks: int = 3
     seed: int = 0
 
 
@@ -90,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--teacher", type=Path, help="logits of a cross-encoder, .npz by domain")
     for one in fields(Settings):
         name = f"--{one.name.replace('_', '-')}"
-        parser.add_argument(name, type=type(one.default), default=one.default)
+        default: Any = getattr(Settings(), one.name)
+        parser.add_argument(name, type=type(default), default=default)
     given = vars(parser.parse_args(arguments))
     settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     print(settings, flush=True)
@@ -142,11 +144,38 @@ def matched(
 
 
 def train(settings: Settings, domains: Sequence[list[Row]]) -> FacetWeights:
-    """The weights after training on these domains."""
-    torch.manual_seed(settings.seed)
-    random = np.random.default_rng(settings.seed)
+    """The mean of some networks that were trained on these domains, as one network."""
+    seeds = range(settings.seed, settings.seed + settings.networks)
+    return joined([_train_one(settings, domains, seed) for seed in seeds])
+
+
+def joined(parts: Sequence[FacetWeights]) -> FacetWeights:
+    """One network whose logits are the mean of those of some networks."""
+    projection = parts[0].sizes.projection
+    blocks: list[NDArray[Any]] = []
+    for number, part in enumerate(parts):
+        block = np.zeros((STATISTICS + 3 * projection * len(parts), part.sizes.hidden))
+        block[:STATISTICS] = part.hidden[:STATISTICS]
+        for place in range(3):  # the query, the passage, and their product
+            start = STATISTICS + (place * len(parts) + number) * projection
+            own = STATISTICS + place * projection
+            block[start : start + projection] = part.hidden[own : own + projection]
+        blocks.append(block)
+    changed = {
+        "projection": np.concatenate([part.projection for part in parts], axis=1),
+        "hidden": np.concatenate(blocks, axis=1),
+        "hidden_bias": np.concatenate([part.hidden_bias for part in parts]),
+        "output": np.concatenate([part.output for part in parts]) / len(parts),
+        "output_bias": np.mean([part.output_bias for part in parts], axis=0),
+    }
+    return replace(parts[0], **{name: w.astype(np.float32) for name, w in changed.items()})
+
+
+def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> FacetWeights:
+    torch.manual_seed(seed)
+    random = np.random.default_rng(seed)
     sizes = FacetSizes(256, settings.projection, settings.hidden)
-    module = FacetModule(sizes, settings.dropout, settings.seed, learns_words=False)
+    module = FacetModule(sizes, settings.dropout, seed, learns_words=False)
     layers = UnfoldedGreedy(_GREEDY_LAYERS, _TEMPERATURE)
     network = DifferentiableGreedyNetwork(module, layers, LayerwiseCrossEntropy("set"))
     learned = [weight for weight in module.parameters() if weight.requires_grad]

@@ -18,7 +18,7 @@ def test_families_are_found_by_name() -> None:
 
 
 def test_unknown_family_is_named_with_those_that_exist() -> None:
-    with pytest.raises(InvalidInput, match="encoder must be one of pooled, facets, minilm; got 'other'"):
+    with pytest.raises(InvalidInput, match="one of pooled, facets, minilm; got 'other'"):
         find_family("other")
 
 

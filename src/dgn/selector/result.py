@@ -61,9 +61,7 @@ class PassageSelection(Selection):
         """
         relevance = self.problem.relevance()
         # A passage that repeats another one is as relevant as that one.
-        return tuple(
-            relevance[twin] if twin < len(relevance) else 0.0 for twin in self.query.twins
-        )
+        return tuple(relevance[twin] if twin < len(relevance) else 0.0 for twin in self.query.twins)
 
     @cached_property
     def coverage(self) -> float | None:

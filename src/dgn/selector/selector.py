@@ -6,7 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -26,6 +26,9 @@ DEFAULT_K = 5
 DEFAULT_SCORE_WEIGHT = 0.25
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
+
+
+_NOTHING = Selection((), (), (), Certificate(0.0, 0.0))
 
 
 class Maximizer(Protocol):
@@ -214,12 +217,14 @@ class Selector:
         if any(one is not None for one in scores):
             searched = searched.with_scores(scores, limits.score_weight)
         costs = self._costs(queries, searched.items.size, limits)
-        found = self._search(searched, limits, limits.k or searched.items.size, costs)
+        found = self._search_in_order(queries, searched, limits, costs)
         selected: list[PassageSelection] = []
         for row, query in enumerate(queries):
             own = problem.of_query(row)
             looked = own if searched is problem else searched.of_query(row)
-            selection = Selection((), (), (), Certificate(0.0, 0.0)) if is_empty[row] else found[row]
+            selection = (
+                Selection((), (), (), Certificate(0.0, 0.0)) if is_empty[row] else found[row]
+            )
             if limits.coverage is not None:
                 price = None if costs is None else costs[row : row + 1, : looked.items.size]
                 selection = self._cut(own, looked, selection, limits, price)
@@ -242,6 +247,31 @@ class Selector:
         elif self._objective is not None:
             objective = self._objective(objective, items)
         return Problem(objective, _without_repeats(queries, items))
+
+    def _search_in_order(
+        self, queries: Sequence[Query], problem: Problem, limits: _Limits, costs: Array | None
+    ) -> list[Selection]:
+        """One Selection for each query; ties between loose passages go by their texts.
+
+        A search gives ties to the lowest index, and the order of loose passages must not matter.
+        """
+        k = limits.k or problem.items.size
+        if self._objective is not None:  # it may have data of its own for every item
+            return list(self._search(problem, limits, k, costs))
+        order = np.tile(np.arange(problem.items.size), (len(queries), 1))
+        for row, query in enumerate(queries):
+            passages = query.passages
+            if passages[0].position is None:
+                known = sorted(range(len(passages)), key=lambda i: (passages[i].text, i))
+                order[row, : len(passages)] = known
+        rows = np.arange(len(queries))[:, None]
+        items = Items(problem.items.features[rows, order], problem.items.mask[rows, order])
+        turned = Problem(problem.objective, items)
+        prices = None if costs is None else costs[rows, order]
+        return [
+            replace(one, indices=tuple(order[row, list(one.indices)].tolist()))
+            for row, one in enumerate(self._search(turned, limits, k, prices))
+        ]
 
     def _search(
         self, problem: Problem, limits: _Limits, k: int, costs: Array | None

@@ -19,7 +19,7 @@ from dgn.text import WordReader, WordTokens, title_text, unit_rows, written_word
 SAME_STEM = 0.9
 """The similarity of two forms of a word."""
 
-SOME_NUMBER = 0.35
+SOME_NUMBER = 0.32
 """The similarity of two different years, or of two other numbers: some number is better than none,
 and it covers hardly anything of the one that was asked for."""
 

@@ -97,12 +97,12 @@ def start_weights(sizes: FacetSizes, seed: int) -> FacetWeights:
     weights: dict[str, Any] = {
         "word_weight": word_weight,
         "threshold": [0.3],
-        "log_scale": [math.log(3.0)],
-        "bonus": [_raw(0.1), _raw(0.5), _raw(0.5)],
-        "title": [_raw(2.5)],
-        "neighbours": [_raw(0.03), _raw(0.03)],
-        "likeness": [_raw(0.1), 0.3],
-        "relevance_weight": np.full(sizes.relevance, _raw(0.3)),
+        "log_scale": [math.log(12.0)],
+        "bonus": [positive(0.1), positive(0.5), positive(0.5)],
+        "title": [positive(2.5)],
+        "neighbours": [positive(0.03), positive(0.03)],
+        "likeness": [positive(0.1), 0.3],
+        "relevance_weight": np.full(sizes.relevance, positive(0.2)),
         "projection": _random(random, sizes.dimension, sizes.projection),
         "hidden": _random(random, inputs, sizes.hidden),
         "hidden_bias": np.zeros(sizes.hidden),
@@ -126,9 +126,9 @@ def shapes_of(sizes: FacetSizes) -> dict[str, tuple[int, ...]]:
     return {one.name: tuple(getattr(start, one.name).shape) for one in fields(start)}
 
 
-def _raw(positive: float) -> float:
-    """The x with log(1 + eˣ) = positive."""
-    return math.log(math.expm1(positive))
+def positive(value: float) -> float:
+    """The x with log(1 + eˣ) = value: how a positive number is stored."""
+    return math.log(math.expm1(value))
 
 
 def _random(random: np.random.Generator, inputs: int, outputs: int) -> NDArray[Any]:

@@ -7,6 +7,7 @@ the query for its relevance; the second reading uses weights that were trained f
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
@@ -18,7 +19,8 @@ from dgn.encoders.base import Encoder, Facet
 from dgn.encoders.facets.encoder import default_vectors
 from dgn.encoders.facets.formula import encode
 from dgn.encoders.facets.matching import Matcher, Matches, TextVectors, WordTable
-from dgn.encoders.facets.weights import FacetWeights
+from dgn.encoders.facets.weights import FacetSizes, FacetWeights, positive, start_weights
+from dgn.encoders.minilm.family import map_names
 from dgn.objectives import Items, SetFunction
 from dgn.query import Query
 from dgn.text import WordReader, title_text, token_idf
@@ -29,6 +31,24 @@ _TITLE_END = 1012
 """A full stop, as MiniLM's tokenizer writes it."""
 
 _TEXTS_PER_BATCH = 64
+
+
+def reading_weights() -> FacetWeights:
+    """The weights of the facets for contextual vectors.
+
+    Their cosines are higher than those of static vectors, so that less is a match. The numbers were
+    chosen on domains that the reader had not seen.
+    """
+    start = start_weights(FacetSizes(dimension=384, projection=0, hidden=0, relevance=1), seed=0)
+    chosen = {
+        "threshold": [0.4],
+        "log_scale": [math.log(10.0)],
+        "bonus": [positive(0.1), positive(0.2), positive(0.2)],
+        "neighbours": [positive(0.02), positive(0.02)],
+        "likeness": [positive(0.15), 0.2],
+        "relevance_weight": [positive(0.4)],
+    }
+    return replace(start, **{name: np.array(w, np.float32) for name, w in chosen.items()})
 
 
 @final
@@ -48,7 +68,6 @@ class MiniLMEncoder(Encoder):
             MiniLM,
             WordPieces,
             load_minilm,
-            map_names,
         )
 
         self.weights, self._reader = weights, dict(reader)

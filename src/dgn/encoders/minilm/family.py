@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
@@ -25,7 +25,15 @@ from dgn.errors import InvalidInput, require_extra
 if TYPE_CHECKING:
     from torch import nn
 
-_WIDTH, _WIDE = 384, 1536
+_LAYERS, _WIDTH, _WIDE = 6, 384, 1536
+_LINEAR_MAPS = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "intermediate.dense",
+    "output.dense",
+)
 _SIZES = FacetSizes(_WIDTH, projection=0, hidden=0, relevance=1)
 
 
@@ -110,10 +118,15 @@ class MiniLMFamily(EncoderFamily):
         return MiniLMEncoder(FacetWeights(**facets), found)
 
 
+def map_names() -> Iterator[str]:
+    """The names of all linear maps of the transformer."""
+    for layer in range(_LAYERS):
+        for name in _LINEAR_MAPS:
+            yield f"encoder.layer.{layer}.{name}"
+
+
 def reader_shapes(rank: int) -> dict[str, tuple[int, ...]]:
     """The arrays of a reader whose linear maps were changed by this rank."""
-    from dgn.encoders.minilm.transformer import map_names
-
     shapes: dict[str, tuple[int, ...]] = {
         "pool.weight": (_WIDTH, _WIDTH),
         "pool.bias": (_WIDTH,),

