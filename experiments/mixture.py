@@ -92,7 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in fields(Settings):
         name = f"--{one.name.replace('_', '-')}"
         default: Any = getattr(Settings(), one.name)
-        parser.add_argument(name, type=type(default), default=default)
+        kind: Any = default.__class__
+        parser.add_argument(name, type=kind, default=default)
     given = vars(parser.parse_args(arguments))
     settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     print(settings, flush=True)

@@ -4,7 +4,9 @@ r"""The selectors and their peers on ten domains: `python -m experiments.quality
 
 The queries are the first ones of each dev part, up to a number of passages, so that every peer can
 be measured on the same ones. With `--left-out`, a folder that `experiments.mixture --left-out`
-wrote, each domain is also selected by a model that has never seen it.
+wrote, each domain is also selected by a model that has never seen it. `--ranked NAME=FILE` ranks by
+the logits that `experiments.read_pairs train` wrote, and `--read NAME=FILE` selects by the model
+minilm with these logits; a domain that a file does not have is left out of that row.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.data import Example
+from dgn.encoders.minilm.encoder import MiniLMEncoder
 from dgn.evaluation import (
     STRATEGIES,
     Baseline,
@@ -33,6 +36,7 @@ from dgn.evaluation import (
 )
 from dgn.evaluation.baselines import best_first
 from dgn.files import write_atomically
+from dgn.maximizers import Selections, greedy
 from dgn.metrics import bootstrap_interval, paired_comparison
 from dgn.query import Query
 from dgn.selector import Selector
@@ -62,12 +66,43 @@ class MiniLMAndBm25(Baseline):
         return best_first([_scaled(words) + _scaled(near) for words, near in both], k)
 
 
+@dataclass(frozen=True, eq=False)
+class Ranked(Baseline):
+    """The passages with the largest logits."""
+
+    logits: Sequence[NDArray[np.float32]]
+    name: str = "ranked"
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        return best_first(self.logits[: len(queries)], k)
+
+
+@dataclass(frozen=True, eq=False)
+class Read(Baseline):
+    """The model minilm with logits that were computed elsewhere."""
+
+    encoder: MiniLMEncoder
+    logits: Sequence[NDArray[np.float32]]
+    name: str = "read"
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        found = np.full((len(queries), k), -1, dtype=np.int64)
+        for row, query in enumerate(queries):
+            objective, items = self.encoder.encode_with([query], [self.logits[row]])
+            searched = cast("Selections", greedy(objective, items, k))
+            indices = searched[0].indices
+            found[row, : len(indices)] = indices
+        return found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Select, print a table, and write every recall."""
     parser = argparse.ArgumentParser(prog="python -m experiments.quality", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="JSON file of all recalls")
     parser.add_argument("--left-out", type=Path, help="models that left two domains out")
     parser.add_argument("--minilm", action="store_true", help="measure MiniLM, too; slow")
+    parser.add_argument("--ranked", nargs="*", default=[], metavar="NAME=FILE")
+    parser.add_argument("--read", nargs="*", default=[], metavar="NAME=FILE")
     parser.add_argument("--queries", type=int, default=200, help="queries per domain")
     parser.add_argument("--passages", type=int, default=8000, help="passages per domain")
     options = parser.parse_args(arguments)
@@ -75,10 +110,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: Results = {}
     seconds: dict[str, float] = {}
 
-    def measure(system: str, choose: Callable[[str], Baseline]) -> None:
+    def measure(system: str, choose: Callable[[str], Baseline | None]) -> None:
         started = time.perf_counter()
-        results[system] = {name: _recalls(choose(name), examples[name]) for name in DOMAINS}
-        count = sum(map(len, examples.values()))
+        baselines = {name: choose(name) for name in DOMAINS}
+        results[system] = {
+            name: _recalls(one, examples[name])
+            for name, one in baselines.items()
+            if one is not None
+        }
+        count = sum(len(examples[name]) for name in results[system])
         seconds[system] = (time.perf_counter() - started) / count
         mean = np.mean([own.mean(axis=0) for own in results[system].values()], axis=0)
         cells = "".join(f"{share:>8.3f}" for share in mean)
@@ -109,8 +149,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             measure(name, lambda _, one=baseline: one)
         reader = SelectorBaseline("", Selector.from_pretrained("minilm"))
         measure("dgn, minilm", lambda _: reader)
+    for name, path in (one.split("=", 1) for one in options.ranked):
+        logits = _read_logits(path)
+        measure(name, lambda d, own=logits: Ranked(own[d]) if d in own else None)
+    if options.read:
+        encoder = Selector.from_pretrained("minilm").encoder
+        assert isinstance(encoder, MiniLMEncoder)  # noqa: S101
+        for name, path in (one.split("=", 1) for one in options.read):
+            logits = _read_logits(path)
+            measure(name, lambda d, own=logits: Read(encoder, own[d]) if d in own else None)
     _write(options.out, results, seconds)
     return 0
+
+
+def _read_logits(path: str) -> dict[str, list[NDArray[np.float32]]]:
+    """The logits of each dev part, divided by its examples."""
+    found: dict[str, list[NDArray[np.float32]]] = {}
+    for name, flat in np.load(path).items():
+        ends = np.cumsum([len(example.gold) for example in read_domain(name).dev])
+        found[name] = np.split(flat.astype(np.float32), ends[ends < len(flat)])
+    return found
 
 
 def _limited(name: str, queries: int, passages: int) -> list[Example]:

@@ -82,8 +82,14 @@ class MiniLMEncoder(Encoder):
         self.matcher = Matcher(WordReader(default_vectors(), token_idf()), self._embed)
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
+        return self.encode_with(queries, self._relevance(queries))
+
+    def encode_with(
+        self, queries: Sequence[Query], relevance: Sequence[NDArray[np.float32]]
+    ) -> tuple[SetFunction, Items]:
+        """The same with logits of the relevance that are known already."""
         matches, words = self.matcher.match(queries)
-        read = zip(matches, self._relevance(queries), strict=True)
+        read = zip(matches, relevance, strict=True)
         own = [replace(one, relevance=logits) for one, logits in read]
         # The vectors of the reader's words are not used: only facts about words are.
         facts = WordTable.of(words).facts
