@@ -51,16 +51,16 @@ _SMOOTHING = 0.05
 class Settings:
     """How the network is trained."""
 
-    steps: int = 2000
+    steps: int = 6000
     batch: int = 24
     learning_rate: float = 2e-3
-    decay: float = 0.3
-    dropout: float = 0.4
-    hidden: int = 64
-    projection: int = 16
-    greedy_share: float = 0.5
+    decay: float = 0.1
+    dropout: float = 0.3
+    hidden: int = 128
+    projection: int = 32
+    greedy_share: float = 0.0
     teacher_share: float = 0.5
-    networks: int = 3
+    networks: int = 1
     seed: int = 0
 
 

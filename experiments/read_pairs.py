@@ -169,7 +169,7 @@ def padded(pairs: Sequence[tuple[list[int], list[int]]], device: str) -> tuple[T
 
 
 def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
-    """Train on all domains but those left out; write the reader and the logits of the dev parts."""
+    """Train on all domains but those left out; write the reader and the logits of both parts."""
     import safetensors.torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -215,7 +215,8 @@ def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
         arrays = {n: w.detach().cpu().numpy() for n, w in reader.named_parameters() if _ships(n)}
         halves: dict[str, Any] = {n: a.astype(np.float16) for n, a in arrays.items()}
         np.savez(out / "reader.npz", **halves)
-    np.savez_compressed(out / "logits.npz", **_logits(reader.eval(), pack, device))
+    for part, name in (("dev", "logits.npz"), ("train", "train-logits.npz")):
+        np.savez_compressed(out / name, **_logits(reader.eval(), pack, device, part))
 
 
 def _loss(logits: Tensor, gold: Tensor) -> Tensor:
@@ -227,12 +228,12 @@ def _loss(logits: Tensor, gold: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _logits(reader: Reader, pack: Pack, device: str) -> dict[str, Any]:
-    """The logits of all passages of each domain's dev part, example after example."""
+def _logits(reader: Reader, pack: Pack, device: str, part: str) -> dict[str, Any]:
+    """The logits of all passages of a part of each domain, example after example."""
     found: dict[str, Any] = {}
     for name in DOMAINS:
-        parts: list[Any] = []
-        for example in pack.rows[name, "dev"].tolist():
+        read: list[Any] = []
+        for example in pack.rows[name, part].tolist():
             count = pack.ends[example + 1] - pack.ends[example]
             query = pack.text(pack.queries[example], "query")
             texts = pack.pairs(example, np.arange(count))
@@ -240,8 +241,8 @@ def _logits(reader: Reader, pack: Pack, device: str) -> dict[str, Any]:
                 some = [(query, text) for text in texts[start : start + 256]]
                 with torch.autocast(device, torch.bfloat16):
                     logits = reader(*padded(some, device))
-                parts.append(logits.float().cpu().numpy())
-        found[name] = np.concatenate(parts).astype(np.float16)
+                read.append(logits.float().cpu().numpy())
+        found[name] = np.concatenate(read).astype(np.float16)
     return found
 
 

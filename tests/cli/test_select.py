@@ -187,7 +187,7 @@ def test_queries_of_all_forms_with_scores_and_reasons(tmp_path: Path, capsys) ->
     queries = [
         {"query": "It sank", "passages": ["No.", "It sank."], "titles": ["", "Ship"]},
         {"claim": "It sank", "sentences": ["No.", "", "It sank."], "evidence": [[2]]},
-        {"query": "It sank", "passages": ["Yes.", "No."], "scores": [0.0, 9.0]},
+        {"query": "It sank", "passages": ["It sank today.", "It sank now."], "scores": [0, 9]},
     ]
     path = tmp_path / "queries.jsonl"
     path.write_text("\n".join(map(json.dumps, queries)))
