@@ -62,9 +62,16 @@ def run() -> None:
 def _minilm_costs(queries: list[Query]) -> dict[str, float]:
     import pyversity
 
-    from experiments.minilm import CrossEncoder, WordPieces, embed, load_minilm, pair_batch
+    from dgn.encoders.minilm.transformer import (
+        CrossEncoder,
+        WordPieces,
+        embed,
+        load_minilm,
+        pair_batch,
+    )
 
     encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
+    selector = Selector.from_pretrained("minilm")
     scorer = CrossEncoder(encoder).eval()
 
     def by_cosine(some: list[Query]) -> None:
@@ -84,6 +91,9 @@ def _minilm_costs(queries: list[Query]) -> dict[str, float]:
         scorer(*pair_batch([(tokens, text) for text in texts])).topk(min(K, len(texts)))
 
     return {
+        "dgn, minilm, one query per call": seconds(
+            lambda: [selector.select_queries([query], k=K) for query in queries], repeats=2
+        ),
         "MiniLM cosine + MMR, one query per call": seconds(
             lambda: [by_cosine([query]) for query in queries], repeats=3
         ),

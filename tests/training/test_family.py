@@ -229,7 +229,7 @@ def test_family_is_trained_saved_loaded_and_selects(
     examples = Dataset(queries[1]).examples()
     selected = selector.select_queries([example.query for example in examples], k=3)
     for one, expected in zip(selected, by_torch, strict=True):
-        # The selector gives ties between loose passages to the first text, greedy to the first item.
+        # Ties between loose passages go to the first text; greedy gives them to the first item.
         by_index = dgn.greedy(one.problem.objective, one.problem.items, 3)[0]
         assert list(by_index.indices) == [index for index in expected if index >= 0]
         assert one.gains == pytest.approx(by_index.gains)

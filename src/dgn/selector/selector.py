@@ -260,10 +260,7 @@ class Selector:
             return list(self._search(problem, limits, k, costs))
         order = np.tile(np.arange(problem.items.size), (len(queries), 1))
         for row, query in enumerate(queries):
-            passages = query.passages
-            if passages[0].position is None:
-                known = sorted(range(len(passages)), key=lambda i: (passages[i].text, i))
-                order[row, : len(passages)] = known
+            order[row, : len(query.passages)] = _order_of(query)
         rows = np.arange(len(queries))[:, None]
         items = Items(problem.items.features[rows, order], problem.items.mask[rows, order])
         turned = Problem(problem.objective, items)
@@ -400,6 +397,15 @@ def _number(argument: str, value: Any) -> float:
     if math.isnan(number):
         raise InvalidInput(argument, found=repr(value), allowed="a number")
     return number
+
+
+def _order_of(query: Query) -> Sequence[int]:
+    """The passages in the order in which ties are given to them: loose ones by their texts."""
+    places = range(len(query.passages))
+    if query.passages[0].position is not None:
+        return places
+    texts = query.texts
+    return sorted(places, key=texts.__getitem__)
 
 
 def _without_repeats(queries: Sequence[Query], items: Items) -> Items:

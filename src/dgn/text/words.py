@@ -11,7 +11,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -174,6 +174,7 @@ def word_spans(normal: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(normal)]
 
 
+@lru_cache(maxsize=2**16)
 def stem(word: str) -> str:
     """The stem of a word: "ships" and "shipping" have that of "ship"; numbers stay as they are."""
     word = word.lower()
