@@ -2,7 +2,8 @@ r"""Train the facets on the mixture of ten domains: `python -m experiments.mixtu
 
 Every domain counts alike. A step sees windows of documents with and without order and titles, so
 that the model learns to do without them. What chooses the settings is the mean over domains that
-were left out of training (`--left-out`); two at a time, in five runs.
+were left out of training (`--left-out`); two at a time, in five runs. A teacher that was trained on
+all ten domains has seen those left out, and its logits on the others may carry a trace of them.
 """
 
 from __future__ import annotations

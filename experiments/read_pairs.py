@@ -24,18 +24,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-DOMAINS = [
-    "contractnli",
-    "entailmentbank",
-    "evinf",
-    "fever",
-    "multirc",
-    "politihop",
-    "qmsum",
-    "selqa",
-    "tatqa",
-    "wice",
-]
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _MAPS = (
     *(f"attention.self.{part}" for part in ("query", "key", "value")),
@@ -120,9 +108,10 @@ class Pack:
             found[name] for name in ("queries", "passages", "titles")
         )
         self.gold, self.hard = found["gold"], found["hard"]
+        self.domains: list[str] = found["names"].tolist()
         self.rows = {
             (name, part): np.flatnonzero((found["domain"] == number) & (found["is_dev"] == dev))
-            for number, name in enumerate(DOMAINS)
+            for number, name in enumerate(self.domains)
             for dev, part in enumerate(("train", "dev"))
         }
 
@@ -178,7 +167,7 @@ def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
     reader = Reader(safetensors.torch.load_file(folder / "minilm.safetensors"), settings.rank).to(
         device
     )
-    domains = [name for name in DOMAINS if name not in settings.without]
+    domains = [name for name in pack.domains if name not in settings.without]
     learned = [weight for weight in reader.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(learned, settings.learning_rate, weight_decay=0.01)
     started = time.monotonic()
@@ -231,7 +220,7 @@ def _loss(logits: Tensor, gold: Tensor) -> Tensor:
 def _logits(reader: Reader, pack: Pack, device: str, part: str) -> dict[str, Any]:
     """The logits of all passages of a part of each domain, example after example."""
     found: dict[str, Any] = {}
-    for name in DOMAINS:
+    for name in pack.domains:
         read: list[Any] = []
         for example in pack.rows[name, part].tolist():
             count = pack.ends[example + 1] - pack.ends[example]
@@ -258,7 +247,7 @@ def pack(folder: Path) -> None:
     from dgn.selector import Selector
     from dgn.text import title_text
     from dgn.text.words import normalized
-    from experiments.domains import read_domain
+    from experiments.domains import DOMAINS, read_domain
 
     pieces, selector = WordPieces(), Selector.from_pretrained("untrained")
     texts: dict[str, int] = {}
@@ -289,6 +278,7 @@ def pack(folder: Path) -> None:
     tokens = pieces(list(texts), max(_LONGEST.values()))
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
+    arrays["names"] = np.array(DOMAINS)
     arrays["tokens"] = np.array([token for text in tokens for token in text], np.uint16)
     arrays["text_lengths"] = np.array(list(map(len, tokens)), np.int32)
     np.savez_compressed(folder / "examples.npz", **arrays)
@@ -318,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     training = commands.add_parser("train")
     training.add_argument("folder", type=Path)
     training.add_argument("out", type=Path)
-    training.add_argument("--without", nargs="*", default=[], choices=DOMAINS)
+    training.add_argument("--without", nargs="*", default=[], metavar="DOMAIN")
     training.add_argument("--rank", type=int, default=32, help="0 to train all weights")
     training.add_argument("--steps", type=int, default=800)
     training.add_argument("--batch", type=int, default=32, help="queries per step")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -18,12 +16,11 @@ from dgn.errors import InvalidInput
 from dgn.maximizers import Certificate, Selection, Selections, budgeted_greedy, greedy
 from dgn.objectives import Items, SetFunction
 from dgn.query import Document, Query
+from dgn.selector.limits import DEFAULT_SCORE_WEIGHT, Limits, integer
 from dgn.selector.problem import Problem
 from dgn.selector.result import PassageSelection
 from dgn.threads import single_threaded_blas
 
-DEFAULT_K = 5
-DEFAULT_SCORE_WEIGHT = 0.25
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
 
@@ -143,7 +140,7 @@ class Selector:
             InvalidInput: An argument is not what is described here.
         """
         built = Query.of(query, passages, documents=documents, titles=titles, scores=scores)
-        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight, min_relevance)
+        limits = Limits.of(k, max_tokens, coverage, count_tokens, score_weight, min_relevance)
         return self._select([built], limits)[0]
 
     def select_many(
@@ -172,15 +169,15 @@ class Selector:
             min_relevance: As in `select`.
             batch_size: The number of queries that are processed together.
         """
-        size = _integer("batch_size", batch_size)
-        limits = _Limits.of(k, max_tokens, coverage, count_tokens, score_weight, min_relevance)
+        size = integer("batch_size", batch_size)
+        limits = Limits.of(k, max_tokens, coverage, count_tokens, score_weight, min_relevance)
         if isinstance(queries, Mapping) or not isinstance(cast("Any", queries), Iterable):
             found = type(cast("object", queries)).__name__
             raise InvalidInput("queries", found=found, allowed="an iterable of dictionaries")
         return self._select_in_batches(queries, limits, size)
 
     def _select_in_batches(
-        self, queries: Iterable[Mapping[str, Any]], limits: _Limits, size: int
+        self, queries: Iterable[Mapping[str, Any]], limits: Limits, size: int
     ) -> Iterator[PassageSelection]:
         numbered = enumerate(queries)
         while chunk := list(itertools.islice(numbered, size)):
@@ -197,17 +194,17 @@ class Selector:
         min_relevance: float = 0.0,
     ) -> list[PassageSelection]:
         """Select for queries that were built with `Query.of` or read from a file, in one batch."""
-        limits = _Limits.of(k, max_tokens, coverage, None, score_weight, min_relevance)
+        limits = Limits.of(k, max_tokens, coverage, None, score_weight, min_relevance)
         return self._select(queries, limits)
 
-    def _select(self, queries: Sequence[Query], limits: _Limits) -> list[PassageSelection]:
+    def _select(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
         selected: list[PassageSelection] = []
         with single_threaded_blas():
             for some in _portions(queries):
                 selected += self._select_batch(some, limits)
         return selected
 
-    def _select_batch(self, queries: Sequence[Query], limits: _Limits) -> list[PassageSelection]:
+    def _select_batch(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
         problem = self._problem(queries)
         is_empty = [False] * len(queries)
         if limits.min_relevance:
@@ -249,7 +246,7 @@ class Selector:
         return Problem(objective, _without_repeats(queries, items))
 
     def _search_in_order(
-        self, queries: Sequence[Query], problem: Problem, limits: _Limits, costs: Array | None
+        self, queries: Sequence[Query], problem: Problem, limits: Limits, costs: Array | None
     ) -> list[Selection]:
         """One Selection for each query; ties between loose passages go by their texts.
 
@@ -271,7 +268,7 @@ class Selector:
         ]
 
     def _search(
-        self, problem: Problem, limits: _Limits, k: int, costs: Array | None
+        self, problem: Problem, limits: Limits, k: int, costs: Array | None
     ) -> Sequence[Selection]:
         """One Selection for each query of the problem."""
         f, items = problem.objective, problem.items
@@ -291,7 +288,7 @@ class Selector:
         own: Problem,
         searched: Problem,
         selection: Selection,
-        limits: _Limits,
+        limits: Limits,
         costs: Array | None,
     ) -> Selection:
         """The first passages that reach the coverage, with the certificate for that many."""
@@ -311,7 +308,7 @@ class Selector:
             Certificate(value, max(value, bound)),
         )
 
-    def _costs(self, queries: Sequence[Query], size: int, limits: _Limits) -> Array | None:
+    def _costs(self, queries: Sequence[Query], size: int, limits: Limits) -> Array | None:
         if limits.max_tokens is None:
             return None
         texts = [text for query in queries for text in query.texts]
@@ -321,82 +318,6 @@ class Selector:
             for place in range(len(query.passages)):
                 costs[row, place] = max(1, next(counts))
         return costs
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """How much to select, checked."""
-
-    k: int | None
-    max_tokens: float | None
-    coverage: float | None
-    count_tokens: Callable[[str], int] | None
-    score_weight: float
-    min_relevance: float
-
-    @classmethod
-    def of(
-        cls,
-        k: Any,
-        max_tokens: Any,
-        coverage: Any,
-        count_tokens: Any,
-        score_weight: Any,
-        min_relevance: Any,
-    ) -> _Limits:
-        k = None if k is None else _integer("k", k)
-        if max_tokens is not None:
-            max_tokens = _number("max_tokens", max_tokens)
-            if not 0 < max_tokens < math.inf:
-                allowed = "a finite number greater than 0"
-                raise InvalidInput("max_tokens", found=f"{max_tokens:g}", allowed=allowed)
-        if coverage is not None:
-            coverage = _number("coverage", coverage)
-            if not 0 < coverage <= 1:
-                allowed = "greater than 0 and at most 1"
-                raise InvalidInput("coverage", found=f"{coverage:g}", allowed=allowed)
-        if count_tokens is not None and max_tokens is None:
-            raise InvalidInput("count_tokens", message="count_tokens needs max_tokens.")
-        if count_tokens is not None and not callable(count_tokens):
-            found = f"a {type(count_tokens).__name__}"
-            raise InvalidInput("count_tokens", found=found, allowed="a function of a string")
-        weight = _number("score_weight", score_weight)
-        if not 0 <= weight < math.inf:
-            raise InvalidInput("score_weight", found=f"{weight:g}", allowed="at least 0")
-        least = _number("min_relevance", min_relevance)
-        if not 0 <= least <= 1:
-            raise InvalidInput("min_relevance", found=f"{least:g}", allowed="from 0 to 1")
-        if k is None and max_tokens is None and coverage is None:
-            k = DEFAULT_K
-        return cls(k, max_tokens, coverage, cast("Any", count_tokens), weight, least)
-
-    def tokens_of(self, texts: Sequence[str], encoder: Encoder) -> list[int]:
-        """The number of tokens of each text."""
-        if self.count_tokens is None:
-            return encoder.count_tokens(texts)
-        return [_integer("count_tokens(text)", self.count_tokens(text), 0) for text in texts]
-
-
-def _integer(argument: str, value: Any, least: int = 1) -> int:
-    """The value as an int; NumPy's integers are fine."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least or isinstance(value, bool):
-        raise InvalidInput(argument, found=repr(value), allowed=f"an integer of at least {least}")
-    return number
-
-
-def _number(argument: str, value: Any) -> float:
-    """The value as a float; NumPy's numbers are fine, strings are not."""
-    try:
-        number = math.nan if isinstance(value, str | bytes | bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if math.isnan(number):
-        raise InvalidInput(argument, found=repr(value), allowed="a number")
-    return number
 
 
 def _order_of(query: Query) -> Sequence[int]:

@@ -26,7 +26,7 @@ _POSSESSIVE = ("'s", "’s")
 _LONGEST_WORD = 64
 _LONGEST_REMEMBERED = 64
 _MOST_WORDS = 2**17
-"""When so many different words were seen, the memory starts anew."""
+"""The largest number of different words to remember; then all of them are forgotten."""
 
 KINDS = 4
 """number, year, function word, question word"""

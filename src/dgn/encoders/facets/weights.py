@@ -115,7 +115,7 @@ def start_weights(sizes: FacetSizes, seed: int) -> FacetWeights:
 def untrained_weights(dimension: int = 256) -> FacetWeights:
     """The facets without training: there is no network and no relevance.
 
-    The few numbers were chosen on the training parts of ten domains, all domains counting alike.
+    The few numbers were chosen on the training and dev parts of ten domains, which counted alike.
     """
     return start_weights(FacetSizes(dimension, 0, 0, 0), seed=0)
 
