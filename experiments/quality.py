@@ -29,7 +29,7 @@ from dgn.evaluation import (
     STRATEGIES,
     Baseline,
     Bm25,
-    CosineTopK,
+    PooledTopK,
     Diversified,
     SelectorBaseline,
     TfIdf,
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from experiments.minilm import MiniLMVectors
 
         vectors = MiniLMVectors()
-        peers: list[Baseline] = [CosineTopK(vectors, "MiniLM, cosine")]
+        peers: list[Baseline] = [PooledTopK(vectors, "MiniLM, cosine")]
         peers.append(MiniLMAndBm25(vectors))
         peers += [Diversified(one, vectors, d) for one in STRATEGIES for d in _DIVERSITIES]
         for baseline in peers:

@@ -12,7 +12,7 @@ from dgn.data.fever import read_fever_claims
 from dgn.encoders import FeatureOptions, build_features
 from dgn.evaluation import (
     Bm25,
-    CosineTopK,
+    PooledTopK,
     EvaluationSet,
     SelectorBaseline,
     run_comparison,
@@ -125,7 +125,7 @@ def test_training_is_better_than_untrained_greedy_on_real_claims(tmp_path: Path)
     train(config, tmp_path / "run")
     vectors = open_vectors(VECTORS)
     baselines = [
-        CosineTopK(vectors),
+        PooledTopK(vectors),
         untrained_greedy(vectors, 3.0),
         Bm25(),
         SelectorBaseline("DGN", Selector.from_pretrained(tmp_path / "run")),

@@ -23,11 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "data",
         type=Path,
         metavar="DATA",
-        help="folder with train*.jsonl and dev.jsonl (FEVER's or ERASER's rows), and their pages",
+        help="folder with train*.jsonl and dev.jsonl (FEVER's, ERASER's or our rows), and pages",
     )
     parser.add_argument("--vectors", default="wordllama", help="as for dgn data features")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--second-vectors", default="wordllama", help="(default wordllama)")
+    parser.add_argument(
+        "--recipe",
+        choices=("both", "paper", "tuned"),
+        default="both",
+        help="the paper's training on its features, ours on unit vectors, or both (default)",
+    )
+    parser.add_argument("--trials", type=positive, default=20, help="per model (default 20)")
     parser.add_argument("--seeds", type=positive, default=5, help="of the tables (default 5)")
     parser.add_argument(
         "--study-seeds", type=positive, default=2, help="of each point of a study (default 2)"
@@ -36,6 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=positive, help="in place of each model's own")
     parser.add_argument("--workers", type=positive, default=1, help="parallel runs (default 1)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    parser.add_argument(
+        "--only",
+        choices=("features", "train"),
+        help="make the features, or train on features that are there: for another machine",
+    )
     options = parser.parse_args(arguments)
     try:
         return _run(options)
@@ -52,26 +63,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     require_training("The reproduction")
-    from experiments.reproduce.plan import Effort
-    from experiments.reproduce.report import write_report
-    from experiments.reproduce.reproduce import Request, reproduce
+    from experiments.reproduce.plan import MODELS, RECIPES, Effort
+    from experiments.reproduce.reproduce import Request, features, reproduce
+    from experiments.reproduce.training import train_everything
 
-    effort = Effort(options.seeds, options.study_seeds, not options.no_studies, options.epochs)
+    models = tuple(MODELS) if options.recipe == "both" else RECIPES[options.recipe]
+    studies = options.recipe != "tuned" and not options.no_studies
+    effort = Effort(
+        models, options.trials, options.seeds, options.study_seeds, studies, options.epochs
+    )
     request = Request(
-        options.data,
-        options.vectors,
-        options.out,
-        options.second_vectors,
-        effort,
-        options.workers,
-        options.device,
+        options.data, options.vectors, options.out, effort, options.workers, options.device
     )
     with show_progress("reproducing") as update:
-        found = reproduce(request, update)
+        if options.only == "features":
+            features(request, update)
+        elif options.only == "train":
+            train_everything(
+                effort,
+                options.out,
+                workers=options.workers,
+                device=options.device,
+                on_progress=update,
+            )
+        else:
+            found = reproduce(request, update)
+    if options.only:
+        print(f"{options.only}: {options.out}")
+        return 0
+    from experiments.reproduce.report import write_report
+
     report = write_report(found, options.out / "report", _command(options))
     for row in found.rows:
-        recalls = "  ".join(f"{row.recall[k]!s:>11}" for k in (1, 3, 5, 7))
-        print(f"{row.name:<20} {recalls}")
+        recalls = "  ".join(f"{row.micro_recall[k]!s:>11}" for k in (1, 3, 5, 7))
+        print(f"{row.name:<30} {recalls}")
     print(f"report: {report}")
     return 0
 
@@ -79,11 +104,11 @@ def _run(options: argparse.Namespace) -> int:
 def _command(options: argparse.Namespace) -> str:
     """The command without the paths of this machine."""
     words = ["python", "-m", "experiments.reproduce", options.data.name]
-    words += ["--vectors", Path(options.vectors).name, "--out", "repro"]
-    words += ["--second-vectors", Path(options.second_vectors).name, "--seeds", str(options.seeds)]
+    words += ["--vectors", Path(options.vectors).name, "--out", "OUT", "--recipe", options.recipe]
+    words += ["--trials", str(options.trials), "--seeds", str(options.seeds)]
     if options.no_studies:
         words.append("--no-studies")
-    else:
+    elif options.recipe != "tuned":
         words += ["--study-seeds", str(options.study_seeds)]
     if options.epochs:
         words += ["--epochs", str(options.epochs)]

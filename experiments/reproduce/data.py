@@ -6,15 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from dgn.data import Dataset
 from dgn.data.store import BuildProgress, build_store
 from dgn.encoders import FeatureOptions, build_features
-from dgn.encoders.pooled import PooledTable
 from dgn.errors import InvalidInput
-from dgn.evaluation import EvaluationSet
-from experiments.reproduce.runner import TrainingData
+from experiments.reproduce.plan import PAPER, UNIT
 
 _ALLOWED = (
     "claims as train*.jsonl and dev.jsonl (or paper_dev.jsonl, shared_task_dev.jsonl) with pages "
@@ -22,19 +18,21 @@ _ALLOWED = (
 )
 _DEVS = ("paper_dev.jsonl", "shared_task_dev.jsonl", "dev.jsonl")
 _TESTS = ("paper_test.jsonl", "test.jsonl")
-# Shares of the pages, if one file has to serve all three purposes.
-_LEARN, _CHOOSE = 0.6, 0.2
+# Of one file for all purposes: the shares of the pages to learn from, and to learn or choose from.
+_LEARN, _CHOOSE = 0.6, 0.8
+_LARGE = 1000
+"""A dev file with this many claims is divided; a smaller one is reported as a whole."""
 
 
 @dataclass(frozen=True)
 class DataLayout:
-    """The parts of a data folder.
+    """The parts of a data folder; no page is in two of them.
 
     Attributes:
         name: The name of the folder.
         train: The claims to learn from, by file.
-        choose: The claims that choose the best epoch.
-        report: The claims that are reported.
+        choose: The claims that choose the settings and the epochs.
+        report: The claims that are reported; they choose nothing.
         description: The same in a sentence.
     """
 
@@ -43,11 +41,6 @@ class DataLayout:
     choose: Dataset
     report: Dataset
     description: str
-
-    @property
-    def reports_what_chose(self) -> bool:
-        """Whether the reported claims also chose the epochs."""
-        return self.choose == self.report
 
 
 def find_layout(
@@ -67,14 +60,30 @@ def find_layout(
     if dev is None:
         raise InvalidInput("data", message=f"{folder} has no dev claims; it needs {_ALLOWED}.")
     pages = _find_pages(folder, work, on_progress)
-    train = {path.stem: Dataset(path, pages) for path in sorted(folder.glob("train*.jsonl"))}
-    if not train:
-        return _split_by_pages(name, Dataset(dev, pages))
-    choose = Dataset(dev, pages)
-    report = choose if test is None else Dataset(test, pages)
-    files = " + ".join(f"{stem}.jsonl" for stem in train)
-    said = f"trained on {files}; {dev.name} chose the epochs; reported on {report.queries.name}"
-    return DataLayout(name, train, choose, report, said)
+    files = sorted(folder.glob("train*.jsonl"))
+    learned = " + ".join(path.name for path in files)
+
+    def parts(path: Path, *ends: float) -> list[Dataset]:
+        starts = (0.0, *ends)
+        return [Dataset(path, pages, part=part) for part in zip(starts, (*ends, 1.0), strict=True)]
+
+    if not files:
+        train, choose, report = parts(dev, _LEARN, _CHOOSE)
+        said = f"{dev.name} divided by its pages: 60% to learn from, 20% choose, 20% are reported"
+        return DataLayout(name, {"train": train}, choose, report, said)
+    whole = {path.stem: Dataset(path, pages) for path in files}
+    if test is not None:
+        said = f"trained on {learned}; {dev.name} chooses; reported on {test.name}"
+        return DataLayout(name, whole, Dataset(dev, pages), Dataset(test, pages), said)
+    if sum(1 for _ in Dataset(dev, pages).examples()) >= _LARGE:
+        choose, report = parts(dev, 0.5)
+        said = f"trained on {learned}; {dev.name} divided by its pages: one half chooses, the "
+        return DataLayout(name, whole, choose, report, said + "other half is reported")
+    divided = {path.stem: parts(path, _CHOOSE) for path in files}
+    first = next(iter(divided.values()))
+    said = f"{learned} divided by documents: 80% to learn from, 20% choose; reported on {dev.name}"
+    train = {stem: of_file[0] for stem, of_file in divided.items()}
+    return DataLayout(name, train, first[1], Dataset(dev, pages), said)
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
@@ -98,78 +107,46 @@ def _find_pages(folder: Path, work: Path, on_progress: Callable[[str], None]) ->
     return store
 
 
-def _split_by_pages(name: str, whole: Dataset) -> DataLayout:
-    """Three parts without common pages, the same at every call."""
-    titles = sorted({p.id or "" for example in whole.examples() for p in example.query.passages})
-    if len(titles) < 3:
-        raise InvalidInput(
-            "data", message=f"{len(titles)} pages are too few to split; 3 are needed."
-        )
-    shuffled = [titles[int(i)] for i in np.random.default_rng(0).permutation(len(titles))]
-    first = max(1, round(_LEARN * len(titles)))
-    second = min(len(titles) - 1, max(first + 1, round((_LEARN + _CHOOSE) * len(titles))))
-    parts = [
-        Dataset(whole.queries, whole.pages, only_pages=frozenset(part))
-        for part in (shuffled[:first], shuffled[first:second], shuffled[second:])
-    ]
-    said = (
-        f"{whole.queries.name} split by its {len(titles)} pages: {first} to learn from, "
-        f"{second - first} chose the epochs, {len(titles) - second} are reported"
-    )
-    return DataLayout(name, {"train": parts[0]}, parts[1], parts[2], said)
+@dataclass(frozen=True)
+class FeatureFolders:
+    """The folders of one kind of features."""
+
+    train: tuple[str, ...]
+    choose: str
+    report: str
+
+    @classmethod
+    def under(cls, folder: Path) -> FeatureFolders:
+        """The folders that `make_features` wrote."""
+        train = sorted(path for path in folder.glob("train*") if (path / "meta.json").is_file())
+        if not train:
+            raise InvalidInput("out", message=f"{folder} contains no features.")
+        return cls(tuple(map(str, train)), str(folder / "choose"), str(folder / "report"))
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """Everything that training and analysis read.
+def vectors_of(kind: str, vectors: str) -> tuple[str, bool]:
+    """The vectors of a kind of features, and whether they are scaled to length 1.
 
-    Attributes:
-        data: The folders of features.
-        training_claims: The number of training claims.
-        report: The reported claims.
-        choose: The claims that chose the epochs.
-        table: The pooled vectors of the reported claims.
+    The features of the paper count every token. Vectors of sentences and of pieces of words have
+    no punctuation to count.
     """
-
-    data: TrainingData
-    training_claims: int
-    report: EvaluationSet
-    choose: EvaluationSet
-    table: PooledTable
+    if kind == UNIT:
+        return vectors, True
+    whole_words = vectors.endswith((".vec", ".vec.gz", ".bin"))
+    return f"all-tokens:{vectors}" if whole_words else vectors, False
 
 
-def prepare(
+def make_features(
     layout: DataLayout,
     vectors: str,
-    second_vectors: str,
     folder: Path,
+    kinds: tuple[str, ...] = (PAPER, UNIT),
     on_progress: Callable[[str], None] = lambda _: None,
-) -> Prepared:
-    """Embed what is not embedded yet; vectors are scaled to length 1."""
-
-    def embed(dataset: Dataset, kind: str, name: str) -> str:
-        made = folder / kind / name
-        options = FeatureOptions(vectors if kind == "first" else second_vectors, unit=True)
-        on_progress(f"embedding {name} ({options.vectors})")
-        build_features(dataset, made, options)
-        return str(made)
-
-    folders = {
-        kind: (
-            tuple(embed(dataset, kind, name) for name, dataset in layout.train.items()),
-            embed(layout.choose, kind, "choose"),
-        )
-        for kind in ("first", "second")
-    }
-    choose = EvaluationSet.of(layout.choose)
-    if layout.reports_what_chose:
-        report, table = choose, folders["first"][1]
-    else:
-        report, table = EvaluationSet.of(layout.report), embed(layout.report, "first", "report")
-    return Prepared(
-        TrainingData(*folders["first"], *folders["second"]),
-        sum(len(PooledTable.load(made)) for made in folders["first"][0]),
-        report,
-        choose,
-        PooledTable.load(table),
-    )
+) -> None:
+    """Embed what is not embedded yet, into a folder for each kind of features."""
+    parts = {**layout.train, "choose": layout.choose, "report": layout.report}
+    for kind in kinds:
+        source, unit = vectors_of(kind, vectors)
+        for name, dataset in parts.items():
+            on_progress(f"embedding {name} ({kind})")
+            build_features(dataset, folder / kind / name, FeatureOptions(source, unit=unit))

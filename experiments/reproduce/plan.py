@@ -1,86 +1,130 @@
 """Which networks are trained for the report, and with which settings.
 
-The settings of the three models come from a random search on fever-eraser
-(experiments/results/README.md describes it); the studies vary them.
+Every model is tuned by a random search of its own with the same number of trials; the best trial on
+the claims that choose is then trained with several seeds. There are two recipes: the paper's, on
+the features of the paper, and ours, with regularization, on unit vectors.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SHARED: dict[str, Any] = {"schedule": "cosine", "warmup": 50, "ema_decay": 0.995}
-DGN: dict[str, Any] = {
-    **SHARED,
-    "architecture": "dgn",
-    "scale": 3.0,
-    "dropout": 0.1,
-    "layers": 3,
-    "temperature": 4.0,
+import numpy as np
+
+from dgn.training.search_space import Dimension, parse_dimension
+
+PAPER, UNIT = "paper", "unit"
+"""The two kinds of features: means over all tokens as they are, and over words, of length 1."""
+
+_SEARCH = ("learning_rate=1e-4:1e-2:log", "width=64:300")
+_TEMPERATURE, _POSITIVE_WEIGHT = "temperature=1:10:log", "positive_weight=1:20:log"
+_REGULARIZED = (*_SEARCH, "dropout=0,0.1,0.3", "scale=1:30:log", "weight_decay=0.01:1:log")
+_OUR_LAYERS = ("layers=1:7", _TEMPERATURE)
+_DEEP = {"architecture": "deep-encoder", "widths": [701, 702, 300]}
+_LISTWISE = {"encoder_loss": "listwise"}
+_ANNEALED = {"annealing": "geometric", "min_temperature": 1e-3}
+_PAPER: dict[str, Any] = {"optimizer": "adam", "layers": 7, "epochs": 20, "patience": 5}
+_OURS: dict[str, Any] = {
     "optimizer": "adamw",
-    "learning_rate": 4.5e-3,
-    "weight_decay": 0.1,
-    "epochs": 20,
+    "schedule": "cosine",
+    "warmup": 50,
+    "ema_decay": 0.995,
+    "assignment": "set",
+    "epochs": 15,
 }
-ENCODER: dict[str, Any] = {
-    **SHARED,
-    "architecture": "encoder",
-    "scale": 10.0,
-    "dropout": 0.1,
-    "learning_rate": 5e-3,
-    "positive_weight": 2.0,
-    "epochs": 30,
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained row of the tables.
+
+    Attributes:
+        name: Its name.
+        features: PAPER or UNIT.
+        settings: What is the same in every trial of its search.
+        search: What its search varies, as `dgn tune` takes it.
+    """
+
+    name: str
+    features: str
+    settings: dict[str, Any]
+    search: tuple[str, ...]
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        Model(
+            "Encoder",
+            PAPER,
+            {**_PAPER, "architecture": "encoder"},
+            (*_SEARCH, _POSITIVE_WEIGHT),
+        ),
+        Model("DeepEncoder", PAPER, {**_PAPER, **_DEEP}, (*_SEARCH, _POSITIVE_WEIGHT)),
+        Model(
+            "Encoder, listwise",
+            PAPER,
+            {**_PAPER, "architecture": "encoder", **_LISTWISE},
+            (*_SEARCH, _TEMPERATURE),
+        ),
+        Model(
+            "DeepEncoder, listwise",
+            PAPER,
+            {**_PAPER, **_DEEP, **_LISTWISE},
+            (*_SEARCH, _TEMPERATURE),
+        ),
+        Model("DGN", PAPER, _PAPER, (*_SEARCH, _TEMPERATURE)),
+        Model("DGN, annealed", PAPER, {**_PAPER, **_ANNEALED}, (*_SEARCH, _TEMPERATURE)),
+        Model(
+            "DGN, ordered", PAPER, {**_PAPER, "assignment": "ordered"}, (*_SEARCH, _TEMPERATURE)
+        ),
+        Model(
+            "Encoder, tuned",
+            UNIT,
+            {**_OURS, "architecture": "encoder"},
+            (*_REGULARIZED, _POSITIVE_WEIGHT),
+        ),
+        Model(
+            "DeepEncoder, tuned", UNIT, {**_OURS, **_DEEP}, (*_REGULARIZED, _POSITIVE_WEIGHT)
+        ),
+        Model(
+            "Encoder, listwise, tuned",
+            UNIT,
+            {**_OURS, "architecture": "encoder", **_LISTWISE},
+            (*_REGULARIZED, *_OUR_LAYERS),
+        ),
+        Model(
+            "DeepEncoder, listwise, tuned",
+            UNIT,
+            {**_OURS, **_DEEP, **_LISTWISE},
+            (*_REGULARIZED, *_OUR_LAYERS),
+        ),
+        Model("DGN, tuned", UNIT, _OURS, (*_REGULARIZED, *_OUR_LAYERS)),
+    )
 }
-DEEP_ENCODER: dict[str, Any] = {
-    **SHARED,
-    "architecture": "deep-encoder",
-    "scale": 10.0,
-    "optimizer": "adamw",
-    "learning_rate": 1.7e-3,
-    "weight_decay": 0.1,
-    "positive_weight": 2.0,
-    "epochs": 20,
+RECIPES = {
+    "paper": tuple(name for name, model in MODELS.items() if model.features == PAPER),
+    "tuned": tuple(name for name, model in MODELS.items() if model.features == UNIT),
 }
-MODELS = {"Encoder": ENCODER, "DeepEncoder": DEEP_ENCODER, "DGN": DGN}
-# On vectors that are good untrained: stay close to the start, and never end below it.
-NEAR_THE_START: dict[str, Any] = {
-    **SHARED,
-    "architecture": "dgn",
-    "start": "identity",
-    "scale": 100.0,
-    "ema_decay": 0.99,
-    "dropout": 0.3,
-    "layers": 3,
-    "temperature": 4.3,
-    "learning_rate": 1.25e-4,
-    "decay_to_start": 200.0,
-    "never_below_start": "every-k",
-    "epochs": 8,
-}
-HIDDEN_NEAR_THE_START = 1024
 
 TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0)
 POSITIVE_WEIGHTS = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0)
 SHARES_OF_CLAIMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 ABLATIONS: dict[str, dict[str, Any]] = {
     "labels `ordered`": {"assignment": "ordered"},
-    "labels `matched`": {"assignment": "matched"},
+    "labels `set`": {"assignment": "set"},
     "K = 1": {"layers": 1},
-    "K = 7, the paper's": {"layers": 7},
-    "start at the identity": {"start": "identity"},
+    "K = 3": {"layers": 3},
+    "start at the identity": {"start": "identity", "widths": []},
     "straight-through": {"relaxation": "straight-through"},
-    "no dropout": {"dropout": 0.0},
-    "no average of weights": {"ema_decay": 0.0},
-    "Adam, constant rate of .001": {
-        "optimizer": "adam",
-        "weight_decay": 0.0,
-        "learning_rate": 1e-3,
-        "schedule": "constant",
-        "warmup": 0,
-    },
+    "dropout .1": {"dropout": 0.1},
+    "average of weights": {"ema_decay": 0.995},
+    "a tenth of the learning rate": {},
 }
 
 
@@ -92,15 +136,15 @@ class PlannedRun:
         study: The study that it belongs to.
         variant: The variant of the study.
         seed: The seed.
+        features: The kind of features.
         settings: What differs from the defaults.
-        second_vectors: Whether it is trained on the second vectors.
     """
 
     study: str
     variant: str
     seed: int
+    features: str
     settings: dict[str, Any]
-    second_vectors: bool = False
 
     @property
     def folder(self) -> str:
@@ -108,41 +152,97 @@ class PlannedRun:
         plain = "".join(c if c.isalnum() or c in ".-" else "-" for c in self.variant)
         return f"{self.study}/{plain.strip('-')}-seed{self.seed}"
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether it is a row of a table: it selects from the reported claims, and is kept."""
+        return self.study == "table"
+
 
 @dataclass(frozen=True)
 class Effort:
     """How much to train.
 
     Attributes:
+        models: The names of the trained rows.
+        trials: The number of trials of the search of each model.
         seeds: The number of seeds of the tables.
         study_seeds: The number of seeds of each point of a study.
         studies: Whether the studies are run at all.
         epochs: The number of epochs, in place of each model's own.
     """
 
+    models: tuple[str, ...] = tuple(MODELS)
+    trials: int = 20
     seeds: int = 5
     study_seeds: int = 2
     studies: bool = True
     epochs: int | None = None
 
 
-def make_plan(effort: Effort, training_claims: int, second_inputs: int) -> list[PlannedRun]:
-    """All runs of a report, those of the tables first.
+def plan_search(effort: Effort, claims: int, inputs: int) -> list[PlannedRun]:
+    """The trials of every model.
 
     Args:
         effort: How much to train.
-        training_claims: The number of training claims.
-        second_inputs: The dimension of the second vectors.
+        claims: The number of training claims.
+        inputs: The dimension of the features.
     """
-    runs = list(_tables(effort, second_inputs))
+    runs = [
+        PlannedRun("search", f"{name} {trial:02}", 0, MODELS[name].features, settings)
+        for name in effort.models
+        for trial, settings in enumerate(_trials(MODELS[name], effort.trials, inputs))
+    ]
+    return [_completed(run, effort, claims) for run in runs]
+
+
+def plan_tables(
+    effort: Effort, claims: int, best: Mapping[str, dict[str, Any]]
+) -> list[PlannedRun]:
+    """Each model with several seeds, and the studies.
+
+    Args:
+        effort: How much to train.
+        claims: The number of training claims.
+        best: The settings that the search of each model found.
+    """
+    runs = [
+        PlannedRun("table", name, seed, MODELS[name].features, dict(best[name]))
+        for name in effort.models
+        for seed in range(effort.seeds)
+    ]
     if effort.studies:
-        runs += _studies(effort, training_claims)
-    return [_completed(run, effort, training_claims) for run in runs]
+        runs += _studies(effort, claims, best)
+    return [_completed(run, effort, claims) for run in runs]
 
 
-def _completed(run: PlannedRun, effort: Effort, training_claims: int) -> PlannedRun:
+def trials_of(plan: Sequence[PlannedRun], name: str) -> list[PlannedRun]:
+    """The trials of a model."""
+    return [run for run in plan if run.study == "search" and run.variant[:-3] == name]
+
+
+def _trials(model: Model, count: int, inputs: int) -> Iterator[dict[str, Any]]:
+    random = np.random.default_rng(zlib.crc32(model.name.encode()))
+    dimensions = [parse_dimension(text) for text in model.search]
+    for _ in range(count):
+        drawn = {one.name: _draw(one, random) for one in dimensions}
+        *first, _ = model.settings.get("widths", [inputs, 0])
+        widths = [*first, drawn.pop("width")]
+        yield {**model.settings, **drawn, "widths": widths}
+
+
+def _draw(dimension: Dimension, random: np.random.Generator) -> Any:
+    if dimension.choices:
+        return dimension.choices[int(random.integers(len(dimension.choices)))]
+    if dimension.is_whole:
+        return int(random.integers(int(dimension.low), int(dimension.high) + 1))
+    low, high = dimension.low, dimension.high
+    drawn = math.exp(random.uniform(math.log(low), math.log(high)))
+    return float(f"{drawn if dimension.log else random.uniform(low, high):.3g}")
+
+
+def _completed(run: PlannedRun, effort: Effort, claims: int) -> PlannedRun:
     """The run with a batch size that gives about 64 steps per epoch."""
-    claims = run.settings.get("max_queries", training_claims)
+    claims = run.settings.get("max_queries", claims)
     batch_size = 2 ** min(8, max(2, round(math.log2(max(claims, 1) / 64))))
     settings = {**run.settings, "batch_size": batch_size}
     if effort.epochs is not None:
@@ -150,33 +250,35 @@ def _completed(run: PlannedRun, effort: Effort, training_claims: int) -> Planned
     return dataclasses.replace(run, settings=settings)
 
 
-def _tables(effort: Effort, second_inputs: int) -> Iterator[PlannedRun]:
-    for seed in range(effort.seeds):
-        for name, settings in MODELS.items():
-            yield PlannedRun("table", name, seed, settings)
-    widths = [max(HIDDEN_NEAR_THE_START, second_inputs), second_inputs]
-    near = {**NEAR_THE_START, "widths": widths}
-    for seed in range(effort.seeds):
-        yield PlannedRun("second-vectors", "DGN", seed, near, second_vectors=True)
+def _studies(
+    effort: Effort, training_claims: int, best: Mapping[str, dict[str, Any]]
+) -> Iterator[PlannedRun]:
+    """Variations of the paper's DGN and of its Encoder, at their best settings."""
+    dgn, encoder = best["DGN"], best["Encoder"]
 
+    def varied(study: str, variant: str, seed: int, settings: dict[str, Any]) -> PlannedRun:
+        return PlannedRun(study, variant, seed, PAPER, settings)
 
-def _studies(effort: Effort, training_claims: int) -> Iterator[PlannedRun]:
     for seed in range(effort.study_seeds):
-        low = {**DGN, "learning_rate": DGN["learning_rate"] / 10}
-        yield PlannedRun("learning-rate", "a tenth", seed, low)
         for temperature in TEMPERATURES:
-            fixed = {**DGN, "temperature": temperature}
-            yield PlannedRun("temperature", f"fixed {temperature}", seed, fixed)
-            annealed = {**fixed, "annealing": "geometric", "min_temperature": 1e-3}
-            yield PlannedRun("temperature", f"annealed {temperature}", seed, annealed)
+            fixed = {**dgn, "temperature": temperature}
+            yield varied("temperature", f"fixed {temperature}", seed, fixed)
+            yield varied("temperature", f"annealed {temperature}", seed, {**fixed, **_ANNEALED})
         for weight in POSITIVE_WEIGHTS:
-            settings = {**ENCODER, "positive_weight": weight}
-            yield PlannedRun("imbalance", f"Encoder {weight}", seed, settings)
+            weighted = {**encoder, "positive_weight": weight}
+            yield varied("imbalance", f"Encoder {weight}", seed, weighted)
         for name, change in ABLATIONS.items():
-            yield PlannedRun("ablation", name, seed, {**DGN, **change})
+            settings = {**dgn, **change}
+            if "tenth" in name:
+                settings["learning_rate"] = dgn["learning_rate"] / 10
+            yield varied("ablation", name, seed, settings)
         for share in SHARES_OF_CLAIMS:
             claims = max(1, round(share * training_claims))
-            yield PlannedRun("claims", f"{claims}", seed, {**DGN, "max_queries": claims})
+            yield varied("claims", f"{claims}", seed, {**dgn, "max_queries": claims})
+        # The paper's figure: no early stop, so that the curves are whole.
+        whole = {**dgn, "patience": 0}
+        yield varied("epochs", "the best learning rate", seed, whole)
+        low = {**whole, "learning_rate": dgn["learning_rate"] / 10}
+        yield varied("epochs", "a tenth of it", seed, low)
     for weight in (POSITIVE_WEIGHTS[0], POSITIVE_WEIGHTS[-1]):
-        settings = {**DGN, "positive_weight": weight}
-        yield PlannedRun("imbalance", f"DGN {weight}", 0, settings)
+        yield varied("imbalance", f"DGN {weight}", 0, {**dgn, "positive_weight": weight})

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dgn.evaluation import BaselineResult
-from dgn.training.report import read_metrics, read_summary
-from experiments.reproduce.plan import PlannedRun
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.metrics import Hits
+from dgn.training import EpochReport
+from experiments.reproduce.runner import PICKS, RUN
+
+KS = (1, 3, 5, 7)
 
 
 @dataclass(frozen=True)
@@ -31,23 +38,58 @@ class Spread:
         return mean if self.count == 1 else mean + f" ±{self.sd:.3f}".replace("0.", ".")
 
 
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """What a run left."""
+
+    folder: Path
+    settings: dict[str, Any]
+    best_epoch: int
+    parameters: int
+    machine: str
+    reports: tuple[EpochReport, ...]
+
+    @property
+    def best(self) -> EpochReport:
+        """The report of the best epoch."""
+        return self.reports[self.best_epoch]
+
+    def picks(self) -> dict[str, NDArray[np.int64]]:
+        """What it selected from the reported claims, and from the harder sets, by name."""
+        with np.load(self.folder / PICKS) as found:
+            return {name: found[name].astype(np.int64) for name in found.files}
+
+
+def read_run(folder: Path) -> RunRecord:
+    """Read what a run left."""
+    found = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    reports = tuple(EpochReport.from_row(row) for row in found["reports"])
+    return RunRecord(
+        folder,
+        found["settings"],
+        found["best_epoch"],
+        found["parameters"],
+        found["machine"],
+        reports,
+    )
+
+
 @dataclass(frozen=True)
-class TableRow:
-    """One baseline, over its seeds: for each k, the three scores of the paper (macro)."""
+class Row:
+    """One model of a table, over its seeds: for each k, the scores of the paper."""
 
     name: str
     parameters: int
-    recall: dict[int, Spread]
-    precision: dict[int, Spread]
-    f1: dict[int, Spread]
     micro_recall: dict[int, Spread]
-    fever_recall: Spread
+    micro_precision: dict[int, Spread]
+    micro_f1: dict[int, Spread]
+    macro_recall: dict[int, Spread]
     similarity: Spread
 
 
 @dataclass(frozen=True)
 class StudyPoint:
-    """One variant of a study, over its seeds: validation recall of the best epoch at each k."""
+    """One variant of a study, over its seeds: recall of the best epoch at each k, macro."""
 
     variant: str
     recalls: tuple[Spread, ...]
@@ -56,62 +98,49 @@ class StudyPoint:
 
 @dataclass(frozen=True)
 class EpochCurve:
-    """Validation recall at one k, epoch by epoch, the start first; one list per seed."""
+    """Epoch by epoch, the start first; one list per seed."""
 
     variant: str
-    by_seed: tuple[tuple[float, ...], ...]
+    recall_at_7: tuple[tuple[float, ...], ...]
+    loss: tuple[tuple[float | None, ...], ...]
+    validation_loss: tuple[tuple[float | None, ...], ...]
 
 
-def table_row(
-    name: str, results: Sequence[BaselineResult], similarities: Sequence[float]
-) -> TableRow:
-    """The same baseline with several seeds, as one row."""
-    ks = [one.k for one in results[0].at]
+def row_of(
+    name: str, parameters: int, hits: Sequence[dict[int, Hits]], similarities: Sequence[float]
+) -> Row:
+    """The same model with several seeds, as one row; `hits` has those of each seed by k."""
 
     def spreads(kind: str, score: str) -> dict[int, Spread]:
-        return {
-            k: Spread.of([getattr(getattr(r.at[place], kind), score) for r in results])
-            for place, k in enumerate(ks)
-        }
+        return {k: Spread.of([getattr(getattr(of[k], kind), score) for of in hits]) for k in KS}
 
-    return TableRow(
+    return Row(
         name,
-        results[0].parameters,
-        spreads("macro", "recall"),
-        spreads("macro", "precision"),
-        spreads("macro", "f1"),
+        parameters,
         spreads("micro", "recall"),
-        Spread.of([0.0 if r.fever is None else r.fever.recall for r in results]),
+        spreads("micro", "precision"),
+        spreads("micro", "f1"),
+        spreads("macro", "recall"),
         Spread.of(similarities),
     )
 
 
-def study_points(plan: Sequence[PlannedRun], study: str, runs: Path) -> list[StudyPoint]:
-    """The variants of a study, in the order of the plan."""
-    points: list[StudyPoint] = []
-    for variant in dict.fromkeys(run.variant for run in plan if run.study == study):
-        best = [
-            read_metrics(runs / run.folder)[read_summary(runs / run.folder).best_epoch]
-            for run in plan
-            if (run.study, run.variant) == (study, variant)
-        ]
-        recalls = tuple(
-            Spread.of([report.recalls[place] for report in best])
-            for place in range(len(best[0].recalls))
-        )
-        points.append(StudyPoint(variant, recalls, Spread.of([report.recall for report in best])))
-    return points
+def study_point(variant: str, records: Sequence[RunRecord]) -> StudyPoint:
+    """A variant of a study."""
+    best = [record.best for record in records]
+    recalls = tuple(
+        Spread.of([report.recalls[place] for report in best])
+        for place in range(len(best[0].recalls))
+    )
+    return StudyPoint(variant, recalls, Spread.of([report.recall for report in best]))
 
 
-def epoch_curve(
-    plan: Sequence[PlannedRun], study: str, variant: str, runs: Path, place: int, seeds: int
-) -> EpochCurve:
-    """Recall after every epoch; `place` is the position of k among the eval_ks of the runs."""
-    chosen = [run for run in plan if (run.study, run.variant) == (study, variant)][:seeds]
+def epoch_curve(variant: str, records: Sequence[RunRecord]) -> EpochCurve:
+    """A variant, epoch by epoch."""
+    at_7 = KS.index(7)
     return EpochCurve(
         variant,
-        tuple(
-            tuple(report.recalls[place] for report in read_metrics(runs / run.folder))
-            for run in chosen
-        ),
+        tuple(tuple(report.recalls[at_7] for report in one.reports) for one in records),
+        tuple(tuple(report.loss for report in one.reports) for one in records),
+        tuple(tuple(report.validation_loss for report in one.reports) for one in records),
     )

@@ -1,41 +1,48 @@
-"""Trains all runs of a plan, several at a time; finished runs are not repeated."""
+"""Trains all runs of a plan, several at a time; finished runs are not repeated.
+
+A run leaves run.json: its settings, and a report of every epoch. A run of the tables also leaves
+its model, and what it selected from the reported claims (picks.npz).
+"""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
+from dgn.encoders.pooled import PooledBatches, PooledTable
+from dgn.files import write_atomically
+from dgn.selector.model_folder import ModelConfig, write_arrays, write_config
 from dgn.threads import available_cores
-from dgn.training import RunConfig, Trainer, is_finished, train
+from dgn.training import RunConfig, Trainer, build_network, parameter_count, placed_on, select_all
+from dgn.training.devices import find_device, name_of
 from dgn.training.processes import interrupts_ignored, is_orphan
+from dgn.training.setup import batches_of, describe_encoder, feature_keys, read_tables
+from experiments.reproduce.candidates import harder_sets
+from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import PlannedRun
 
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Folders of features to learn from and to choose the epoch with, for both kinds of vectors."""
-
-    train: tuple[str, ...]
-    validation: str
-    second_train: tuple[str, ...]
-    second_validation: str
+RUN, PICKS = "run.json", "picks.npz"
+LARGEST_K = 7
 
 
-def config_of(run: PlannedRun, data: TrainingData, device: str, threads: int = 0) -> RunConfig:
+def config_of(run: PlannedRun, data: Mapping[str, FeatureFolders], device: str) -> RunConfig:
     """The whole configuration of a planned run."""
-    second = run.second_vectors
+    folders = data[run.features]
     return RunConfig().with_settings(
         {
-            "train": data.second_train if second else data.train,
-            "validation": data.second_validation if second else data.validation,
+            "train": folders.train,
+            "validation": folders.choose,
             "seed": run.seed,
             "device": device,
-            "threads": threads,
             **run.settings,
         }
     )
@@ -43,7 +50,7 @@ def config_of(run: PlannedRun, data: TrainingData, device: str, threads: int = 0
 
 def train_all(
     plan: Sequence[PlannedRun],
-    data: TrainingData,
+    data: Mapping[str, FeatureFolders],
     folder: Path,
     *,
     workers: int = 1,
@@ -51,42 +58,93 @@ def train_all(
     on_run: Callable[[PlannedRun, int], None] = lambda _run, _done: None,
 ) -> None:
     """Train every run in its folder; `on_run` is called with each finished run and their number."""
+    jobs = {run.folder: run for run in plan if not _is_finished(run, folder / run.folder)}
+    if not jobs:
+        return
     threads = max(1, available_cores() // workers)
-    jobs = [
-        (run, config_of(run, data, device, threads), folder / run.folder) for run in _unique(plan)
-    ]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _use_threads, (threads,)) as pool:
+    with ProcessPoolExecutor(workers, context, torch.set_num_threads, (threads,)) as pool:
         with interrupts_ignored():
-            futures = {pool.submit(_train_one, config, out): run for run, config, out in jobs}
+            futures = {
+                pool.submit(
+                    _train_one, run, config_of(run, data, device), data, folder / run.folder
+                ): run
+                for run in jobs.values()
+            }
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
                 on_run(futures[future], done)
         except BaseException:
-            # A run may be ended at any moment: the next call resumes it.
+            # A run may be ended at any moment: the next call begins it again.
             for worker in multiprocessing.active_children():
                 worker.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _unique(plan: Sequence[PlannedRun]) -> list[PlannedRun]:
-    seen: dict[str, PlannedRun] = {}
-    for run in plan:
-        seen.setdefault(run.folder, run)
-    return list(seen.values())
+def _is_finished(run: PlannedRun, folder: Path) -> bool:
+    try:
+        found = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return found["settings"] == json.loads(json.dumps(run.settings))
 
 
-def _use_threads(count: int) -> None:
-    torch.set_num_threads(count)
+def _train_one(
+    run: PlannedRun, config: RunConfig, data: Mapping[str, FeatureFolders], folder: Path
+) -> None:
+    device = find_device(config.machine.device)
+    train, choose = _tables(config)
+    network = build_network(config, train.dimension).to(device)
+    training, validation = (batches_of(table, config, device) for table in (train, choose))
+    trainer = Trainer(network, training, validation, config.fit)
+    trainer.run(on_step=_stop_as_orphan)
+    folder.mkdir(parents=True, exist_ok=True)
+    if run.is_reported:
+        picks: dict[str, Any] = {}
+        for name, table in _reported(data[run.features].report).items():
+            batches = PooledBatches(table, config.fit.batch_size, 0, placed_on(device))
+            picks[name] = select_all(network, batches, LARGEST_K)[0].astype(np.int16)
+        np.savez_compressed(folder / PICKS, **picks)
+        described = {
+            "inputs": train.dimension,
+            "features": feature_keys(config),
+            **config.to_tables(),
+        }
+        write_config(folder, ModelConfig(describe_encoder(config, train.dimension), described))
+        learned = network.encoder.state_dict().items()
+        write_arrays(folder, {name: weight.detach().cpu().numpy() for name, weight in learned})
+    found = {
+        "settings": run.settings,
+        "best_epoch": trainer.best_epoch,
+        "stopped": trainer.stopped,
+        "parameters": parameter_count(network),
+        "machine": name_of(device),
+        "reports": [asdict(report) for report in trainer.reports],
+    }
+    # Last: where it exists, the run is finished.
+    write_atomically(folder / RUN, json.dumps(found) + "\n")
 
 
-def _train_one(config: RunConfig, folder: Path) -> None:
-    if not is_finished(config, folder):
-        train(config, folder, on_step=_stop_as_orphan)
+@cache
+def _tables_of(train: tuple[str, ...], choose: str) -> tuple[PooledTable, PooledTable]:
+    joined = PooledTable.join([PooledTable.load(folder) for folder in train])
+    return joined, PooledTable.load(choose)
 
 
-def _stop_as_orphan(_: Trainer) -> None:
+def _tables(config: RunConfig) -> tuple[Any, Any]:
+    """The features of a run; every process reads them once."""
+    if config.data.max_queries:
+        return read_tables(config)
+    return _tables_of(config.data.train, config.data.validation)
+
+
+@cache
+def _reported(folder: str) -> dict[str, PooledTable]:
+    return harder_sets(PooledTable.load(folder))
+
+
+def _stop_as_orphan() -> None:
     if is_orphan():
         raise SystemExit(1)

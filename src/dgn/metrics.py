@@ -131,7 +131,7 @@ def fever_scores(
     precisions: list[float] = []
     recalls: list[float] = []
     for claim, predicted in predictions:
-        if claim.label != "NOT ENOUGH INFO":
+        if (claim.label or "").upper() != "NOT ENOUGH INFO":
             counted = list(predicted[:cut_off])
             hits = sum(piece in claim.evidence for piece in counted)
             precisions.append(hits / len(counted) if counted else 1.0)

@@ -1,4 +1,5 @@
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -196,7 +197,23 @@ def test_claims_for_which_nothing_was_retrieved(store: Path, tmp_path: Path) -> 
 
 def test_part_of_a_dataset_by_its_pages(store: Path, tmp_path: Path) -> None:
     claims = write_claims(tmp_path / "dev.jsonl")
-    part = Dataset(claims, store, only_pages=frozenset({"Caf\u00e9_Zenith"}))
+    whole = Dataset(claims, store)
+    place = zlib.crc32("Caf\u00e9_Zenith".encode()) / 2**32
+    part = Dataset(claims, store, part=(place, place + 1e-9))
     assert [example.claim.id for example in part.examples()] == ["2"]
-    other = Dataset(claims, store, only_pages=frozenset({"Ines_Moreau"}))
-    assert part.fingerprints()["only_pages"] != other.fingerprints()["only_pages"]
+    assert list(Dataset(claims, store, part=(0, 0)).examples()) == []
+    everything = Dataset(claims, store, part=(0, 1))
+    assert list(everything.examples()) == list(whole.examples())
+    assert part.fingerprints()["part"] != everything.fingerprints()["part"]
+
+
+def test_parts_of_rows_without_page_ids_share_no_document(tmp_path: Path) -> None:
+    rows = [
+        {"claim": f"claim {number}", "sentences": [f"page {number % 7}", "the end"]}
+        for number in range(60)
+    ]
+    path = write_jsonl(tmp_path / "rows.jsonl", rows)
+    parts = [Dataset(path, part=part) for part in ((0, 0.5), (0.5, 1))]
+    pages = [{example.query.texts[0] for example in part.examples()} for part in parts]
+    assert not pages[0] & pages[1]
+    assert len(pages[0] | pages[1]) == 7

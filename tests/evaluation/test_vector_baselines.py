@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgn.errors import InvalidInput, MissingExtra
-from dgn.evaluation import STRATEGIES, CosineTopK, Diversified, untrained_greedy
+from dgn.evaluation import STRATEGIES, PooledTopK, Diversified, untrained_greedy
 from dgn.maximizers import greedy
 from dgn.objectives import FeatureCoverage
 from dgn.query import Query
@@ -38,7 +38,7 @@ def queries() -> list[Query]:
 
 
 def test_cosine_and_greedy_for_one_query_at_a_time(queries: list[Query]) -> None:
-    nearest = CosineTopK(VECTORS).select(queries, 4)
+    nearest = PooledTopK(VECTORS).select(queries, 4)
     covering = untrained_greedy(VECTORS, 0.5, unit=False).select(queries, 4)
     for row, query in enumerate(queries):
         wanted, passages = VECTORS.pooled([query.text])[0], VECTORS.pooled(query.texts)
@@ -50,8 +50,8 @@ def test_cosine_and_greedy_for_one_query_at_a_time(queries: list[Query]) -> None
 
 
 def test_names_are_those_of_the_tables() -> None:
-    assert CosineTopK(VECTORS).name == "Top-k"
-    assert CosineTopK(VECTORS, "Top-k, unit").name == "Top-k, unit"
+    assert PooledTopK(VECTORS).name == "Top-k"
+    assert PooledTopK(VECTORS, "Top-k, unit").name == "Top-k, unit"
     assert untrained_greedy(VECTORS, 10.0).name == "Greedy ×10"
     assert untrained_greedy(VECTORS).parameters == 0
 
@@ -62,7 +62,7 @@ def test_diversifier_without_diversity_starts_with_the_nearest(
 ) -> None:
     pytest.importorskip("pyversity", reason="pyversity is in dgn[peers]")
     selected = Diversified(strategy, VECTORS, 0.0).select(queries, 3)
-    nearest = CosineTopK(VECTORS).select(queries, 1)
+    nearest = PooledTopK(VECTORS).select(queries, 1)
     np.testing.assert_array_equal(selected[:, 0], nearest[:, 0])
     assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in selected)
     assert Diversified(strategy, VECTORS, 0.2).name == f"{strategy.upper()} 0.2"

@@ -1,6 +1,13 @@
 import pytest
 
-from dgn.text import FUNCTION_WORDS, clean_brackets, has_words, split_words, title_text
+from dgn.text import (
+    FUNCTION_WORDS,
+    clean_brackets,
+    has_words,
+    split_tokens,
+    split_words,
+    title_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +22,13 @@ from dgn.text import FUNCTION_WORDS, clean_brackets, has_words, split_words, tit
 )
 def test_words(text: str, words: list[str]) -> None:
     assert split_words(text) == words
+
+
+def test_tokens_are_words_and_punctuation_marks() -> None:
+    assert split_tokens("Jarhead -LRB- 2005 -RRB-, isn't it?!") == (
+        ["Jarhead", "(", "2005", ")", ",", "isn't", "it", "?", "!"]
+    )
+    assert split_tokens("") == []
 
 
 def test_brackets_and_titles() -> None:

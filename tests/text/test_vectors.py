@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,6 +25,15 @@ def test_mean_rows_is_the_mean_of_rows(rows: list[list[int]], seed: int) -> None
     for mean, of_text in zip(means, rows, strict=True):
         expected = table[of_text].mean(axis=0) if of_text else np.zeros(4)
         np.testing.assert_allclose(mean, expected, rtol=1e-5)
+
+
+def test_all_tokens_count_punctuation(tmp_path: Path) -> None:
+    path = tmp_path / "small.vec"
+    path.write_text("2 2\nship 1 0\n. 0 1\n", encoding="utf-8")
+    words, tokens = open_vectors(path), open_vectors(f"all-tokens:{path}")
+    np.testing.assert_allclose(np.asarray(words.pooled(["ship ."])), [[1, 0]])
+    np.testing.assert_allclose(np.asarray(tokens.pooled(["ship ."])), [[0.5, 0.5]])
+    assert words.fingerprint != tokens.fingerprint
 
 
 def test_unit_rows_have_length_one_and_zeros_stay_zeros() -> None:

@@ -55,7 +55,8 @@ def add_parser(commands: Any) -> None:
     features.add_argument(
         "--vectors",
         default="wordllama",
-        help="wordllama (default), a .vec, .vec.gz or .bin file, or sentence-transformers:MODEL",
+        help="wordllama (default), a .vec, .vec.gz or .bin file (all-tokens:FILE counts "
+        "punctuation, too), or sentence-transformers:MODEL",
     )
     features.add_argument("--unit", action="store_true", help="scale pooled vectors to length 1")
     features.add_argument(

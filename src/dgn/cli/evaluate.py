@@ -141,7 +141,7 @@ def _checked_names(baselines: Sequence[Baseline]) -> list[str]:
 def _baseline(name: str, options: argparse.Namespace) -> Baseline:
     from dgn.evaluation import (
         Bm25,
-        CosineTopK,
+        PooledTopK,
         Diversified,
         FirstPassages,
         SelectorBaseline,
@@ -169,7 +169,7 @@ def _baseline(name: str, options: argparse.Namespace) -> Baseline:
         scale = 1.0 if number is None else number
         return untrained_greedy(_vectors(options.vectors), scale, unit=options.unit)
     if kind == "top-k":
-        return CosineTopK(_vectors(options.vectors))
+        return PooledTopK(_vectors(options.vectors))
     if kind == "bm25":
         return Bm25()
     return FirstPassages() if kind == "first" else TfIdf(bigrams=kind == "tfidf-bigrams")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,13 +41,14 @@ class Dataset:
         pages: A page store or a folder of pages; None for our own rows, which include them.
         retrieved: A JSONL file that names the pages of each claim, in place of the pages of its
             evidence.
-        only_pages: Leave out claims that have passages on other pages; a part of a data set.
+        part: From and to, as shares of all pages: leave out claims that have passages on other
+            pages. Parts that do not overlap have no page in common, and they are always the same.
     """
 
     queries: Path
     pages: Path | None = None
     retrieved: Path | None = None
-    only_pages: frozenset[str] | None = None
+    part: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for path in self._files().values():
@@ -56,10 +58,10 @@ class Dataset:
     def examples(self, problems: Problems | None = None) -> Iterator[Example]:
         """The examples, including those without a passage."""
         found = read_examples(self.queries, self.pages, problems, retrieved=self.retrieved)
-        if self.only_pages is None:
+        if self.part is None:
             return found
-        allowed = self.only_pages
-        return (one for one in found if all(p.id in allowed for p in one.query.passages))
+        low, high = self.part
+        return (one for one in found if all(low <= place < high for place in _places_of(one)))
 
     def without_pages(self) -> Iterator[Example]:
         """Claims with evidence for which nothing was retrieved; `examples` does not have them."""
@@ -74,13 +76,24 @@ class Dataset:
     def fingerprints(self) -> dict[str, str]:
         """What identifies the content of each input, by name."""
         found = {name: fingerprint_of(path) for name, path in self._files().items()}
-        if self.only_pages is not None:
-            found["only_pages"] = f"{zlib.crc32(repr(sorted(self.only_pages)).encode()):x}"
+        if self.part is not None:
+            found["part"] = f"{self.part[0]:g}-{self.part[1]:g}"
         return found
 
     def _files(self) -> dict[str, Path]:
         named = {"queries": self.queries, "pages": self.pages, "retrieved": self.retrieved}
         return {name: path for name, path in named.items() if path is not None}
+
+
+def _places_of(example: Example) -> Iterator[float]:
+    """A number from 0 to 1 for every page: the same for the same page, and spread evenly.
+
+    A page is known by its id; one without an id is known by its text.
+    """
+    for _, passages in itertools.groupby(example.query.passages, lambda p: (p.document, p.id)):
+        of_page = list(passages)
+        key = of_page[0].id or "\n".join(sorted(passage.text for passage in of_page))
+        yield zlib.crc32(key.encode()) / 2**32
 
 
 def format_of(path: Path) -> Format:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 import msgspec
 
@@ -19,7 +19,7 @@ _Piece: TypeAlias = tuple[int | None, int | None, str | None, int | None]
 class _ClaimRow(msgspec.Struct):
     id: int
     claim: str
-    label: Label | None = None
+    label: str | None = None
     verifiable: str | None = None
     evidence: list[list[_Piece]] = []
 
@@ -29,6 +29,7 @@ class _PageRow(msgspec.Struct):
     lines: str
 
 
+_LABELS: tuple[str, ...] = get_args(Label)
 _CLAIMS = msgspec.json.Decoder(_ClaimRow)
 _PAGES = msgspec.json.Decoder(_PageRow)
 _CLAIM_FORMAT = (
@@ -59,6 +60,10 @@ def read_fever_claims(
 
 def _claim_of(line: Line) -> Claim:
     row = decode_line(line, _CLAIMS, _CLAIM_FORMAT)
+    # FEVER's own scorer does not look at the case of labels.
+    label = None if row.label is None else row.label.upper()
+    if label is not None and label not in _LABELS:
+        raise line.problem(f"the label {row.label!r:.40}", f"one of {', '.join(_LABELS)}")
     if not row.claim.strip():
         raise line.error("the claim is empty.")
     groups = tuple(
@@ -66,11 +71,11 @@ def _claim_of(line: Line) -> Claim:
         for group in row.evidence
     )
     groups = tuple(group for group in groups if group)
-    if row.label in {"SUPPORTS", "REFUTES"} and not groups:
-        raise line.error(f"the claim is labelled {row.label} and has no evidence.")
-    if row.label == "NOT ENOUGH INFO" and groups:
+    if label in {"SUPPORTS", "REFUTES"} and not groups:
+        raise line.error(f"the claim is labelled {label} and has no evidence.")
+    if label == "NOT ENOUGH INFO" and groups:
         raise line.error("the claim is labelled NOT ENOUGH INFO and has evidence.")
-    return Claim(id=str(row.id), text=row.claim, label=row.label, groups=groups)
+    return Claim(id=str(row.id), text=row.claim, label=label, groups=groups)
 
 
 def _piece_of(line: Line, piece: _Piece) -> Evidence | None:

@@ -14,14 +14,14 @@ from dgn.evaluation.comparison import (
     query_rows,
     run_comparison,
 )
-from dgn.evaluation.vector_baselines import STRATEGIES, CosineTopK, Diversified, untrained_greedy
+from dgn.evaluation.vector_baselines import STRATEGIES, PooledTopK, Diversified, untrained_greedy
 
 __all__ = [
     "STRATEGIES",
     "Baseline",
     "BaselineResult",
     "Bm25",
-    "CosineTopK",
+    "PooledTopK",
     "Diversified",
     "EvaluationSet",
     "FirstPassages",

@@ -1,4 +1,4 @@
-"""Baselines on pooled vectors: cosine top-k, untrained greedy, and pyversity's diversifiers."""
+"""Baselines on pooled vectors: top-k, untrained greedy, and pyversity's diversifiers."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ _TEXTS_PER_BATCH = 4096
 
 
 @final
-class CosineTopK(Baseline):
-    """The k passages nearest to the query: top-k of the paper.
+class PooledTopK(Baseline):
+    """The k passages with the largest product with the query: top-k of the paper.
 
     Args:
         vectors: The vectors of texts.
         name: The name in tables.
+        unit: Whether the vectors are scaled to length 1: cosines, or dot products.
     """
 
-    def __init__(self, vectors: PooledVectors, name: str = "Top-k") -> None:
-        self.name, self._vectors = name, vectors
+    def __init__(self, vectors: PooledVectors, name: str = "Top-k", *, unit: bool = True) -> None:
+        self.name, self._vectors, self._unit = name, vectors, unit
 
     def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
-        embedded = _embed(self._vectors, queries)
+        embedded = _embed(self._vectors, queries, unit=self._unit)
         return best_first([passages @ query for query, passages in embedded], k)
 
 
@@ -80,14 +81,15 @@ def untrained_greedy(vectors: PooledVectors, scale: float = 1.0, *, unit: bool =
 
 
 def _embed(
-    vectors: PooledVectors, queries: Sequence[Query]
+    vectors: PooledVectors, queries: Sequence[Query], *, unit: bool = True
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """The vector of every query and those of its passages, of length 1."""
+    """The vector of every query and those of its passages, of length 1 if `unit`."""
     texts = list(dict.fromkeys(t for query in queries for t in (query.text, *query.texts)))
     parts = [
         np.asarray(vectors.pooled(texts[start : start + _TEXTS_PER_BATCH]), np.float32)
         for start in range(0, len(texts), _TEXTS_PER_BATCH)
     ]
-    unit = unit_rows(np.concatenate(parts))
+    rows = np.concatenate(parts)
+    rows = unit_rows(rows) if unit else rows
     row = {text: number for number, text in enumerate(texts)}
-    return [(unit[row[q.text]], unit[[row[text] for text in q.texts]]) for q in queries]
+    return [(rows[row[q.text]], rows[[row[text] for text in q.texts]]) for q in queries]

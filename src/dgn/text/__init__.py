@@ -6,6 +6,7 @@ from dgn.text.tokens import (
     FUNCTION_WORDS,
     clean_brackets,
     has_words,
+    split_tokens,
     split_words,
     title_text,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "open_vectors",
     "same_text_key",
     "split_sentences",
+    "split_tokens",
     "split_words",
     "stem",
     "stems_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 
 from dgn.errors import BrokenInput, require_extra
 from dgn.files import fingerprint_of
-from dgn.text.vectors import TokenVectors, WordRows
+from dgn.text.tokens import split_words
+from dgn.text.vectors import TokenVectors, WordRows, fingerprint_with
 
 
 @final
 class FastTextBin(TokenVectors):
     """No word is unknown. The table holds the words that were met so far."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, split: Callable[[str], list[str]] = split_words
+    ) -> None:
         require_extra("Reading fastText .bin files", package="gensim", extra="fasttext")
         if not path.is_file():
             raise BrokenInput(path, None, found="no such file", allowed="a fastText .bin file")
-        self.fingerprint = f"fasttext:{fingerprint_of(path)}"
+        self.fingerprint = fingerprint_with(f"fasttext:{fingerprint_of(path)}", split)
         gensim: Any = importlib.import_module("gensim.models.fasttext")
         try:
             self._model: Any = gensim.load_facebook_vectors(str(path))
@@ -37,7 +40,7 @@ class FastTextBin(TokenVectors):
         self._vectors: list[NDArray[np.float32]] = []
         self._stacked = np.empty((0, self.dimension), dtype=np.float32)
         self._lock = threading.Lock()
-        self._word_rows = WordRows(self.row_of)
+        self._word_rows = WordRows(self.row_of, split)
 
     @property
     def table(self) -> NDArray[Any]:

@@ -33,6 +33,7 @@ QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "which", "when", "wh
 ARTICLES = frozenset({"a", "an", "the"})
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
+_WORD_OR_MARK = re.compile(rf"{_WORD.pattern}|[^\w\s]")
 
 
 def clean_brackets(text: str) -> str:
@@ -54,6 +55,16 @@ def split_words(text: str) -> list[str]:
         ['Sikkim', 'India', "isn't", 'in', 'the', 'U.S', 'is', 'it']
     """
     return _WORD.findall(clean_brackets(text))
+
+
+def split_tokens(text: str) -> list[str]:
+    """The words and the punctuation marks of a text, in order.
+
+    Example:
+        >>> split_tokens("It isn't -LRB- yet -RRB- .")
+        ['It', "isn't", '(', 'yet', ')', '.']
+    """
+    return _WORD_OR_MARK.findall(clean_brackets(text))
 
 
 def has_words(text: str) -> bool:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from dgn.errors import BrokenInput
 from dgn.files import fingerprint_of
-from dgn.text.vectors import TokenVectors, WordRows
+from dgn.text.tokens import split_words
+from dgn.text.vectors import TokenVectors, WordRows, fingerprint_with
 
 _VERSION = 1
 _FILES = ("vectors.npy", "hashes.npy", "rows.npy", "offsets.npy", "words.bin")
@@ -38,6 +39,7 @@ class VecFile(TokenVectors):
         path: The .vec or .vec.gz file.
         cache: The folder of the cache; by default $DGN_CACHE or the user's cache folder.
         on_progress: Called with the number of words read so far and their total.
+        split: The words of a text.
     """
 
     def __init__(
@@ -45,19 +47,21 @@ class VecFile(TokenVectors):
         path: Path,
         cache: Path | None = None,
         on_progress: Callable[[int, int], None] = lambda _done, _all: None,
+        split: Callable[[str], list[str]] = split_words,
     ) -> None:
         if not path.is_file():
             raise BrokenInput(path, None, found="no such file", allowed="a .vec or .vec.gz file")
-        self.fingerprint = f"vec:{fingerprint_of(path)}"
-        folder = (cache or _default_cache()) / f"vec-{self.fingerprint.partition(':')[2]}"
-        if not _is_complete(folder, self.fingerprint):
-            _convert(path, folder, self.fingerprint, on_progress)
+        content = f"vec:{fingerprint_of(path)}"
+        folder = (cache or _default_cache()) / f"vec-{content.partition(':')[2]}"
+        if not _is_complete(folder, content):
+            _convert(path, folder, content, on_progress)
+        self.fingerprint = fingerprint_with(content, split)
         self._table: NDArray[np.float32] = np.load(folder / "vectors.npy", mmap_mode="r")
         self._hashes: NDArray[np.uint64] = np.load(folder / "hashes.npy", mmap_mode="r")
         self._rows: NDArray[np.int64] = np.load(folder / "rows.npy", mmap_mode="r")
         self._offsets: NDArray[np.int64] = np.load(folder / "offsets.npy", mmap_mode="r")
         self._words = np.memmap(folder / "words.bin", dtype=np.uint8, mode="r")
-        self._word_rows = WordRows(self.row_of)
+        self._word_rows = WordRows(self.row_of, split)
         self.dimension = int(self._table.shape[1])
 
     @property

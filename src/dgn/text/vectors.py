@@ -3,6 +3,7 @@
 open_vectors("wordllama")                  # the default: inside its wheel, no download
 open_vectors("wiki-news-300d.vec.gz")      # word2vec's text format
 open_vectors("cc.en.300.bin")              # fastText, with subwords for unseen words
+open_vectors("all-tokens:FILE")            # either file; punctuation marks count as words
 open_vectors("sentence-transformers:PATH") # pooled vectors of any such model
 """
 
@@ -19,10 +20,11 @@ from numpy.typing import NDArray
 
 from dgn.arrays import Array, Float
 from dgn.errors import InvalidInput
-from dgn.text.tokens import split_words
+from dgn.text.tokens import split_tokens, split_words
 
 _TOKENS_PER_CHUNK = 2048
 _MOST_REMEMBERED = 1_000_000
+_ALL_TOKENS = "all-tokens:"
 
 
 class PooledVectors(ABC):
@@ -109,10 +111,13 @@ class WordRows:
 
     Args:
         row_of: The row of a word, or −1 if it has none.
+        split: The words of a text.
     """
 
-    def __init__(self, row_of: Callable[[str], int]) -> None:
-        self._row_of = row_of
+    def __init__(
+        self, row_of: Callable[[str], int], split: Callable[[str], list[str]] = split_words
+    ) -> None:
+        self._row_of, self._split = row_of, split
         self._remembered: dict[str, tuple[int, ...]] = {}
 
     def rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
@@ -133,16 +138,21 @@ class WordRows:
     def _remember(self, pieces: list[str], remembered: dict[str, tuple[int, ...]]) -> None:
         for piece in pieces:
             if piece not in remembered:
-                found = [self._row_of(word) for word in split_words(piece)]
+                found = [self._row_of(word) for word in self._split(piece)]
                 remembered[piece] = tuple(row for row in found if row >= 0)
+
+
+def fingerprint_with(content: str, split: Callable[[str], list[str]]) -> str:
+    """The fingerprint of vectors whose texts are split in this way."""
+    return content if split is split_words else f"{_ALL_TOKENS}{content}"
 
 
 def open_vectors(source: str | Path) -> PooledVectors:
     """Open vectors by name or path.
 
     Args:
-        source: "wordllama", a .vec or .vec.gz file, a fastText .bin file, or
-            "sentence-transformers:MODEL".
+        source: "wordllama", a .vec or .vec.gz file, a fastText .bin file, "all-tokens:" before
+            either file, or "sentence-transformers:MODEL".
     """
     from dgn.text import fasttext, sentence_encoder, vec_file, wordllama
 
@@ -151,13 +161,15 @@ def open_vectors(source: str | Path) -> PooledVectors:
         return wordllama.WordLlamaVectors()
     if name.startswith("sentence-transformers:"):
         return sentence_encoder.SentenceEncoder(name.partition(":")[2])
+    split = split_tokens if name.startswith(_ALL_TOKENS) else split_words
+    path = Path(name.removeprefix(_ALL_TOKENS))
     if name.endswith((".vec", ".vec.gz")):
-        return vec_file.VecFile(Path(source))
+        return vec_file.VecFile(path, split=split)
     if name.endswith(".bin"):
-        return fasttext.FastTextBin(Path(source))
+        return fasttext.FastTextBin(path, split)
     raise InvalidInput(
         "vectors",
         found=repr(name),
-        allowed="wordllama, a .vec or .vec.gz file, a fastText .bin file, or "
+        allowed="wordllama, a .vec or .vec.gz file, a fastText .bin file, all-tokens:FILE, or "
         "sentence-transformers:MODEL",
     )

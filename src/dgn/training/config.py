@@ -63,9 +63,18 @@ class NetworkConfig:
         "softmax", "how a greedy layer chooses", choices=("softmax", "straight-through", "gumbel")
     )
     assignment: str = setting(
-        "set", "which gold item is the label of a layer", choices=("ordered", "matched", "set")
+        "matched",
+        "which gold item is the label of a layer; ordered and matched are the paper's loss, set "
+        "leaves the choice to the network",
+        choices=("ordered", "matched", "set"),
     )
-    positive_weight: float = setting(5.0, "how often gold counts in the loss of the encoders")
+    encoder_loss: str = setting(
+        "pointwise",
+        "what the encoders learn from: each passage by itself, as in the paper, or all of them, "
+        "with the loss of the DGN",
+        choices=("pointwise", "listwise"),
+    )
+    positive_weight: float = setting(5.0, "how often gold counts in the pointwise loss")
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -93,6 +93,8 @@ class Events:
             numbers["train/loss"] = report.loss
             numbers["train/learning rate"] = report.learning_rate
             numbers["train/queries per second"] = report.queries_per_second
+        if report.validation_loss is not None:
+            numbers["validation/loss"] = report.validation_loss
         for name, number in numbers.items():
             self._writer.add_scalar(name, number, report.epoch)
         self._writer.flush()
@@ -112,8 +114,12 @@ def draw_curves(
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     learned = [report for report in reports if report.loss is not None]
-    left.plot([r.epoch for r in learned], [r.loss or 0.0 for r in learned], marker=".")
-    left.set(xlabel="epoch", ylabel="training loss")
+    left.plot([r.epoch for r in learned], [r.loss for r in learned], marker=".", label="training")
+    validated = [report for report in learned if report.validation_loss is not None]
+    losses = [report.validation_loss for report in validated]
+    left.plot([r.epoch for r in validated], losses, marker=".", linestyle="--", label="validation")
+    left.set(xlabel="epoch", ylabel="loss")
+    left.legend(frameon=False)
     for place, k in enumerate(eval_ks):
         recalls = [report.recalls[place] for report in reports]
         right.plot([report.epoch for report in reports], recalls, marker=".", label=f"{k}")

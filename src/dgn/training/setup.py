@@ -46,13 +46,16 @@ def build_network(config: RunConfig, inputs: int) -> SelectionNetwork:
     encoder = find_family(network.encoder).trainable(
         network.architecture, config.encoder, inputs, network.dropout, fit.seed
     )
+    layers = UnfoldedGreedy(network.layers, relaxation=_RELAXATIONS[network.relaxation]())
+    criterion = LayerwiseCrossEntropy(network.assignment)
     if network.architecture != "dgn":
-        return PointwiseNetwork(encoder, network.positive_weight)
+        listwise = layers if network.encoder_loss == "listwise" else None
+        return PointwiseNetwork(encoder, network.positive_weight, listwise, criterion)
     distillation = Distillation(fit.distill_weight, fit.distill_temperature)
     return DifferentiableGreedyNetwork(
         encoder,
-        UnfoldedGreedy(network.layers, relaxation=_RELAXATIONS[network.relaxation]()),
-        LayerwiseCrossEntropy(network.assignment),
+        layers,
+        criterion,
         distillation if fit.distill_weight else None,
     )
 

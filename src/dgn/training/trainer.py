@@ -39,6 +39,7 @@ class EpochReport:
         learning_rate: The learning rate of the next step.
         temperature: The temperature of the epoch.
         queries_per_second: The speed of training.
+        validation_loss: The loss on the validation queries, at the temperature of the epoch.
     """
 
     epoch: int
@@ -47,6 +48,7 @@ class EpochReport:
     learning_rate: float
     temperature: float
     queries_per_second: float
+    validation_loss: float | None = None
 
     @property
     def recall(self) -> float:
@@ -249,6 +251,7 @@ class Trainer:
                 rate,
                 temperature,
                 0.0 if loss is None else speed,
+                self._validation_loss(temperature),
             )
             self.reports.append(report)
             self.best_epoch = best_epoch_of(self.reports, self.config.never_below_start)
@@ -268,6 +271,22 @@ class Trainer:
 
     def _weights_are_finite(self) -> bool:
         return all(bool(weight.isfinite().all()) for weight in self.network.parameters())
+
+    @torch.no_grad()
+    def _validation_loss(self, temperature: float) -> float | None:
+        counted = torch.zeros(2, dtype=torch.float64, device=self._device)
+        if self._processes.writes:
+            self.network.set_temperature(temperature)
+            self.network.eval()
+            for batch in self._validation.once():
+                loss = self.network.loss(
+                    batch.x, batch.gold, batch.mask, batch.negative_weight, batch.teacher_logits
+                )
+                terms = self.network.loss_terms(batch.gold, batch.mask)
+                counted += torch.stack([loss * terms, terms])
+            self.network.train()
+        total, terms = self._processes.from_first(counted.tolist(), self._device)
+        return total / terms if terms and math.isfinite(total) else None
 
     def _validation_recalls(self) -> tuple[float, ...]:
         recalls = [0.0] * len(self.config.eval_ks)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dgn.arrays import Float
 from dgn.errors import InvalidInput
 from dgn.maximizers import Selections, greedy, top_k
-from dgn.objectives import Items, SetFunction
+from dgn.objectives import FeatureCoverage, Items, Power, SetFunction
 from dgn.unfolding.layers import PAPER_LAYERS, Unfolded, UnfoldedGreedy
 from dgn.unfolding.losses import (
     Distillation,
@@ -144,14 +144,26 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
 
 @final
 class PointwiseNetwork(SelectionNetwork):
-    """A baseline without greedy layers: it scores each item by itself and selects the k best.
+    """A baseline without diversity: it scores each item by itself and selects the k best.
+
+    It learns from each item by itself, as in the paper; or, given `greedy`, with the loss of the
+    DGN: then it is the DGN whose set function is the sum of the scores, log(1 + eˢ) each, and any
+    difference to a DGN is due to the set function alone.
 
     Args:
         encoder: A module with `forward(x, mask)` that returns scores, [batch, items].
-        positive_weight: How often gold counts in the loss.
+        positive_weight: How often gold counts in the loss of each item by itself.
+        greedy: The layers, for the loss of the DGN.
+        criterion: The loss of the layers.
     """
 
-    def __init__(self, encoder: nn.Module, positive_weight: float = 5.0) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        positive_weight: float = 5.0,
+        greedy: UnfoldedGreedy | None = None,
+        criterion: LayerwiseCrossEntropy | None = None,
+    ) -> None:
         super().__init__()
         if not positive_weight > 0:
             raise InvalidInput(
@@ -159,6 +171,8 @@ class PointwiseNetwork(SelectionNetwork):
             )
         self.encoder = encoder
         self.positive_weight = positive_weight
+        self.greedy = greedy
+        self.criterion = criterion or LayerwiseCrossEntropy()
 
     def forward(
         self, x: Any, mask: Tensor | None = None, k: int | None = None
@@ -179,12 +193,19 @@ class PointwiseNetwork(SelectionNetwork):
     ) -> Float[Tensor, ""]:
         del teacher_logits
         real = torch.ones_like(gold) if mask is None else mask
-        return weighted_binary_cross_entropy(
-            self.scores(x, mask), gold, real, self.positive_weight, negative_weight
-        )
+        scores = self.scores(x, mask)
+        if self.greedy is None:
+            return weighted_binary_cross_entropy(
+                scores, gold, real, self.positive_weight, negative_weight
+            )
+        prior = None if negative_weight is None else torch.where(gold, 1.0, negative_weight)
+        items = Items(nn.functional.softplus(scores)[..., None], mask)
+        unfolded = self.greedy(FeatureCoverage(concave=Power(1.0)), items, prior=prior)
+        return self.criterion(unfolded, gold & real)
 
-    def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:  # noqa: ARG002
-        return mask.sum().to(torch.float32)
+    def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
+        counted = mask if self.greedy is None else (gold & mask).any(dim=1)
+        return counted.sum().to(torch.float32)
 
     @torch.no_grad()
     def select(self, x: Any, mask: Tensor | None = None, k: int | None = None) -> Selections:
@@ -192,4 +213,5 @@ class PointwiseNetwork(SelectionNetwork):
         return cast("Selections", top_k(self.scores(x, mask), k, mask))
 
     def set_temperature(self, temperature: float) -> None:
-        """There is no soft search."""
+        if self.greedy is not None:
+            self.greedy.temperature = temperature
