@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dgn.cli.options import positive, show_progress
-from dgn.cli.train import require_training
-from dgn.errors import DGNError
+from dgn.errors import DGNError, require_extra
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    require_training("The reproduction")
+    require_extra("The reproduction", package="torch", extra="train")
     from experiments.reproduce.plan import MODELS, RECIPES, Effort
     from experiments.reproduce.reproduce import Request, features, reproduce
     from experiments.reproduce.training import train_everything
