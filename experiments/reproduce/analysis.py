@@ -1,8 +1,8 @@
-"""What is measured on trained networks besides scores: soft search, proofs, diversity."""
+"""What is measured on the reported claims besides scores: soft search, proofs, redundancy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,18 +12,185 @@ from numpy.typing import NDArray
 
 from dgn.encoders.pooled import PooledBatches, PooledTable
 from dgn.errors import SearchTooLarge
-from dgn.evaluation import EvaluationSet
-from dgn.maximizers import Selections, exact, greedy
-from dgn.text import PooledVectors, unit_rows
+from dgn.maximizers import Selections, exact, greedy, top_k
+from dgn.metrics import PairedComparison, hits_at, paired_comparison
+from dgn.objectives import FeatureCoverage, Items
+from dgn.text import unit_rows
 from dgn.training import placed_on
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
-    PointwiseNetwork,
     SelectionNetwork,
     UnfoldedGreedy,
 )
+from experiments.reproduce.results import KS
+from experiments.reproduce.runner import LARGEST_K
+
+Picks = NDArray[np.int64]
+"""[claims, 7], in the order of selection, −1 for none."""
 
 _BATCH_SIZE = 256
+
+
+def gold_of(table: PooledTable) -> NDArray[np.bool_]:
+    """[claims, passages], False for padding."""
+    lengths = table.lengths
+    gold = np.zeros((len(table), int(lengths.max())), np.bool_)
+    gold[np.arange(gold.shape[1]) < lengths[:, None]] = table.gold
+    return gold
+
+
+def _picked(table: PooledTable, choose: Callable[[Any, Any], Any]) -> Picks:
+    """What a function of X and the mask selects, batch by batch."""
+    found = np.full((len(table), LARGEST_K), -1, np.int64)
+    for batch in PooledBatches(table, _BATCH_SIZE, 0, placed_on("cpu")).once():
+        indices = np.asarray(choose(batch.x, batch.mask).indices)
+        found[batch.rows, : indices.shape[1]] = indices
+    return found
+
+
+@torch.no_grad()
+def top_k_picks(table: PooledTable) -> Picks:
+    """The passages with the largest product with the claim: Top-k of the paper."""
+    return _picked(table, lambda x, mask: top_k(x.sum(dim=2), LARGEST_K, mask))
+
+
+@torch.no_grad()
+def greedy_picks(table: PooledTable, scale: float) -> Picks:
+    """Greedy on relu(scale · X) with equal weights: Greedy of the paper."""
+    return _picked(
+        table,
+        lambda x, mask: greedy(FeatureCoverage(), Items(torch.relu(scale * x), mask), LARGEST_K),
+    )
+
+
+@torch.no_grad()
+def ranked_picks(network: DifferentiableGreedyNetwork, table: PooledTable) -> Picks:
+    """The passages with the largest gain in the first layer: the network without diversity."""
+
+    def choose(x: Any, mask: Any) -> Any:
+        objective, items = network.encode(x, mask)
+        return top_k(objective.gains(items, objective.empty(items)), LARGEST_K, mask)
+
+    return _picked(table, choose)
+
+
+@torch.no_grad()
+def network_picks(network: SelectionNetwork, table: PooledTable) -> Picks:
+    """What a network selects."""
+    return _picked(table, lambda x, mask: network.select(x, mask, LARGEST_K))
+
+
+def similarity_of_picks(table: PooledTable, picks: Picks, k: int) -> float:
+    """The mean cosine between two of the first k passages, over claims with two or more."""
+    means: list[float] = []
+    for row, chosen in enumerate(picks[:, :k]):
+        places = chosen[chosen >= 0]
+        if len(places) > 1:
+            means.append(_pairs(_unit(table, row)[places]))
+    return float(np.mean(means)) if means else 0.0
+
+
+@dataclass(frozen=True)
+class GoldSimilarity:
+    """How alike gold passages are, over claims with two or more of them and with others.
+
+    Attributes:
+        among_gold: The mean cosine between two gold passages of a claim.
+        with_others: The mean cosine between a gold passage and one that is not.
+        claims: The number of these claims.
+        several: The share of the claims that have two or more gold passages.
+    """
+
+    among_gold: float
+    with_others: float
+    claims: int
+    several: float
+
+
+def gold_similarity(table: PooledTable) -> GoldSimilarity:
+    """Whether gold passages repeat each other more than the other passages do."""
+    among: list[float] = []
+    across: list[float] = []
+    several = 0
+    for row in range(len(table)):
+        gold = table.gold[table.offsets[row] : table.offsets[row + 1]]
+        several += int(gold.sum() > 1)
+        if gold.sum() > 1 and not gold.all():
+            unit = _unit(table, row)
+            among.append(_pairs(unit[gold]))
+            across.append(float((unit[gold] @ unit[~gold].T).mean()))
+    if not among:
+        return GoldSimilarity(0.0, 0.0, 0, several / len(table))
+    return GoldSimilarity(
+        float(np.mean(among)), float(np.mean(across)), len(among), several / len(table)
+    )
+
+
+def _unit(table: PooledTable, row: int) -> NDArray[np.float32]:
+    rows = table.candidates[table.offsets[row] : table.offsets[row + 1]]
+    return unit_rows(table.passages[rows].astype(np.float32))
+
+
+def _pairs(unit: NDArray[np.float32]) -> float:
+    return float((unit @ unit.T)[np.triu_indices(len(unit), 1)].mean())
+
+
+@dataclass(frozen=True)
+class GroupDifference:
+    """Two models on a group of claims.
+
+    Attributes:
+        group: What the claims have in common.
+        claims: Their number.
+        at: By k, the first minus the second, recall averaged over the seeds of each.
+    """
+
+    group: str
+    claims: int
+    at: dict[int, PairedComparison]
+
+
+def differences_by_group(
+    table: PooledTable, first: Sequence[Picks], second: Sequence[Picks]
+) -> tuple[GroupDifference, ...]:
+    """Two models, by the number of gold passages and by how alike the candidates are."""
+    gold = gold_of(table)
+    wanted = gold.sum(axis=1)
+    alike = np.array(
+        [_pairs(_unit(table, row)) if table.lengths[row] > 1 else 1 for row in range(len(table))]
+    )
+    low, high = np.quantile(alike[wanted > 0], [1 / 3, 2 / 3])
+    groups = {
+        "all claims": wanted > 0,
+        "1 gold passage": wanted == 1,
+        "2 gold passages": wanted == 2,
+        "3 or more": wanted > 2,
+        "candidates least alike (a third)": (wanted > 0) & (alike <= low),
+        "in between": (wanted > 0) & (alike > low) & (alike <= high),
+        "most alike": (wanted > 0) & (alike > high),
+    }
+    found: list[GroupDifference] = []
+    for name, members in groups.items():
+        if members.sum() >= 10:
+            at = {
+                k: paired_comparison(
+                    *(mean_recalls(k, of, gold, members) for of in (first, second)), seed=0
+                )
+                for k in KS
+            }
+            found.append(GroupDifference(name, int(members.sum()), at))
+    return tuple(found)
+
+
+def mean_recalls(
+    k: int,
+    picks: Sequence[Picks],
+    gold: NDArray[np.bool_],
+    members: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """[claims with gold], the recall of each, averaged over seeds; of some claims only."""
+    some = slice(None) if members is None else members
+    return np.mean([hits_at(k, of[some], gold[some]).recalls for of in picks], axis=0)
 
 
 @dataclass(frozen=True)
@@ -41,21 +208,6 @@ class SoftGap:
     soft_recall: float
     hard_recall: float
     agreement: float
-
-
-@dataclass(frozen=True)
-class Proofs:
-    """Greedy against the exact optimum, on claims that are small enough to search exactly.
-
-    Attributes:
-        reached: f(greedy) / f(best) of each claim.
-        certified: What the certificate of each claim promised.
-        too_large: The number of claims whose exact search was given up.
-    """
-
-    reached: tuple[float, ...]
-    certified: tuple[float, ...]
-    too_large: int
 
 
 @torch.no_grad()
@@ -94,6 +246,21 @@ def _soft_gap_at(
     return SoftGap(temperature, *means)
 
 
+@dataclass(frozen=True)
+class Proofs:
+    """Greedy against the exact optimum, on claims that are small enough to search exactly.
+
+    Attributes:
+        reached: f(greedy) / f(best) of each claim.
+        certified: What the certificate of each claim promised.
+        too_large: The number of claims whose exact search was given up.
+    """
+
+    reached: tuple[float, ...]
+    certified: tuple[float, ...]
+    too_large: int
+
+
 @torch.no_grad()
 def prove(
     network: DifferentiableGreedyNetwork, table: PooledTable, k: int, claims: int, longest: int
@@ -116,29 +283,3 @@ def prove(
         reached.append(min(1.0, picked.values[-1] / best.values[-1]) if best.values[-1] else 1.0)
         certified.append(picked.certificate.ratio)
     return Proofs(tuple(reached), tuple(certified), too_large)
-
-
-def similarity_of_picks(
-    evaluation_set: EvaluationSet, indices: NDArray[np.int64], k: int, vectors: PooledVectors
-) -> float:
-    """The mean cosine between two of the first k passages, over claims with two or more."""
-    means: list[float] = []
-    for query, places in zip(evaluation_set.queries, indices[:, :k], strict=True):
-        chosen = places[places >= 0]
-        if len(chosen) > 1:
-            unit = unit_rows(np.asarray(vectors.pooled([query.texts[int(i)] for i in chosen])))
-            cosines = unit @ unit.T
-            means.append(float(cosines[np.triu_indices(len(chosen), 1)].mean()))
-    return float(np.mean(means)) if means else 0.0
-
-
-@torch.no_grad()
-def accepted_share(network: SelectionNetwork, table: PooledTable) -> float:
-    """The share of all passages that an encoder calls evidence, at a probability of one half."""
-    assert isinstance(network, PointwiseNetwork)  # noqa: S101
-    accepted, total = 0, 0
-    for batch in PooledBatches(table, _BATCH_SIZE, 0, placed_on("cpu")).once():
-        scores = network.scores(batch.x, batch.mask)[batch.mask]
-        accepted += int((scores > 0).sum())
-        total += len(scores)
-    return accepted / total

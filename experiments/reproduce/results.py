@@ -40,13 +40,14 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What a run left."""
+    """What a run left; `accepted` is the share of passages that an encoder calls evidence."""
 
     folder: Path
     settings: dict[str, Any]
     best_epoch: int
     parameters: int
     machine: str
+    accepted: float | None
     reports: tuple[EpochReport, ...]
 
     @property
@@ -70,6 +71,7 @@ def read_run(folder: Path) -> RunRecord:
         found["best_epoch"],
         found["parameters"],
         found["machine"],
+        found["accepted"],
         reports,
     )
 

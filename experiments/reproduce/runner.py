@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from dgn.data import Batches
 from dgn.encoders.pooled import PooledBatches, PooledTable
 from dgn.files import write_atomically
 from dgn.selector.model_folder import ModelConfig, write_arrays, write_config
@@ -26,6 +27,7 @@ from dgn.training import RunConfig, Trainer, build_network, parameter_count, pla
 from dgn.training.devices import find_device, name_of
 from dgn.training.processes import interrupts_ignored, is_orphan
 from dgn.training.setup import batches_of, describe_encoder, feature_keys, read_tables
+from dgn.unfolding import PointwiseNetwork, SelectionNetwork
 from experiments.reproduce.candidates import harder_sets
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import PlannedRun
@@ -121,10 +123,24 @@ def _train_one(
         "stopped": trainer.stopped,
         "parameters": parameter_count(network),
         "machine": name_of(device),
+        "accepted": _accepted_share(network, validation),
         "reports": [asdict(report) for report in trainer.reports],
     }
     # Last: where it exists, the run is finished.
     write_atomically(folder / RUN, json.dumps(found) + "\n")
+
+
+@torch.no_grad()
+def _accepted_share(network: SelectionNetwork, batches: Batches) -> float | None:
+    """The share of all passages that a pointwise encoder calls evidence: a probability over ½."""
+    if not isinstance(network, PointwiseNetwork):
+        return None
+    accepted = total = 0
+    for batch in batches.once():
+        scores = network.scores(batch.x, batch.mask)[batch.mask]
+        accepted += int((scores > 0).sum())
+        total += len(scores)
+    return accepted / total
 
 
 @cache
