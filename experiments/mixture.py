@@ -186,8 +186,8 @@ def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> F
     started = time.monotonic()
     for step in range(settings.steps):
         chosen = [domains[int(random.integers(len(domains)))] for _ in range(settings.batch)]
-        windows = [_window(own[int(random.integers(len(own)))], random) for own in chosen]
-        batch = _batch([one for one in windows if one.gold.any() and not one.gold.all()])
+        windows = [window(own[int(random.integers(len(own)))], random) for own in chosen]
+        batch = batch_of([one for one in windows if one.gold.any() and not one.gold.all()])
         facets = compute_facets(module.weights, batch.matches, module.dropout)
         loss = _relevance_loss(facets.logits, batch, settings.teacher_share)
         if settings.greedy_share:
@@ -204,13 +204,16 @@ def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> F
 
 
 @dataclass(frozen=True, eq=False)
-class _TrainingBatch:
+class TrainingBatch:
+    """Some windows, padded; `teacher` has the logits of a cross-encoder, NaN where there are none."""
+
     matches: Any
     gold: Tensor
     teacher: Tensor
 
 
-def _batch(rows: Sequence[Row]) -> _TrainingBatch:
+def batch_of(rows: Sequence[Row]) -> TrainingBatch:
+    """The rows as one batch of tensors."""
     sizes = [len(row.words.facts) for row in rows]
     starts = np.cumsum(sizes) - sizes
     shifted = [
@@ -228,10 +231,10 @@ def _batch(rows: Sequence[Row]) -> _TrainingBatch:
         gold[number, : len(row.gold)] = row.gold
         teacher[number, : len(row.gold)] = row.teacher
     placed = matches.placed(lambda array: torch.from_numpy(np.ascontiguousarray(array)))
-    return _TrainingBatch(placed, torch.from_numpy(gold), torch.from_numpy(teacher))
+    return TrainingBatch(placed, torch.from_numpy(gold), torch.from_numpy(teacher))
 
 
-def _relevance_loss(logits: Tensor, batch: _TrainingBatch, teacher_share: float) -> Tensor:
+def _relevance_loss(logits: Tensor, batch: TrainingBatch, teacher_share: float) -> Tensor:
     """Each gold passage against all that are not gold, and each passage by itself."""
     gold, mask = batch.gold.float(), batch.matches.mask
     others = torch.where(mask & ~batch.gold, logits, -1e4)
@@ -245,7 +248,7 @@ def _relevance_loss(logits: Tensor, batch: _TrainingBatch, teacher_share: float)
     return (1 - teacher_share) * listwise.mean() + (_BINARY_SHARE + teacher_share) * binary
 
 
-def _window(row: Row, random: np.random.Generator) -> Row:
+def window(row: Row, random: np.random.Generator) -> Row:
     """A part of a query's passages, sometimes without their order and their titles."""
     count = len(row.gold)
     kept = np.arange(count)

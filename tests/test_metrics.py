@@ -84,7 +84,7 @@ def test_fever_scores_of_one_claim(
 
 
 def test_fever_scores_are_means_over_claims_without_not_enough_info() -> None:
-    unknown = Claim("2", "y", "NOT ENOUGH INFO")
+    unknown = Claim("2", "y", "Not Enough Info")  # the official scorer ignores case
     other = Claim("3", "z", "REFUTES", groups=((C0,),))
     scores = fever_scores([(TWO_GROUPS, [A1, C0]), (unknown, [A0]), (other, [A0])])
     assert scores.claims == 2

@@ -36,10 +36,19 @@ def test_complement_of_softmax_is_finite_for_large_logits() -> None:
 def test_powers_and_quotients_at_zero() -> None:
     x = torch.tensor([0.0, 4.0], requires_grad=True)
     safe_power(x, 0.5).sum().backward()
-    assert x.grad.tolist() == [0.0, 0.25]
+    assert x.grad.tolist() == [0.5, 0.25], "the slope at 0 is that at 1"
     quotient = safe_divide(np.array([1.0, 1.0]), np.array([0.0, 2.0]), at_zero=7.0)
     assert quotient.tolist() == [7.0, 0.5]
     assert math.isfinite(quotient.sum())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_equal_numbers_have_equal_powers_wherever_they_stand(dtype: torch.dtype) -> None:
+    for size in range(1, 40):
+        x = torch.full((size,), 0.3719, dtype=dtype)
+        assert len(set(safe_power(x, 0.7).tolist())) == 1
+    wide = torch.logspace(-37, 38, 200, dtype=torch.float64).to(dtype)
+    torch.testing.assert_close(safe_power(wide, 0.3), (wide.double() ** 0.3).to(dtype))
 
 
 def test_lowest_log_can_be_added_a_few_times() -> None:

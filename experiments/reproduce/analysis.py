@@ -19,7 +19,6 @@ from dgn.text import unit_rows
 from dgn.training import placed_on
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
-    SelectionNetwork,
     UnfoldedGreedy,
 )
 from experiments.reproduce.results import KS
@@ -72,12 +71,6 @@ def ranked_picks(network: DifferentiableGreedyNetwork, table: PooledTable) -> Pi
         return top_k(objective.gains(items, objective.empty(items)), LARGEST_K, mask)
 
     return _picked(table, choose)
-
-
-@torch.no_grad()
-def network_picks(network: SelectionNetwork, table: PooledTable) -> Picks:
-    """What a network selects."""
-    return _picked(table, lambda x, mask: network.select(x, mask, LARGEST_K))
 
 
 def similarity_of_picks(table: PooledTable, picks: Picks, k: int) -> float:

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from dgn.files import save_figure
-from experiments.reproduce.paper import CLAIMS
-from experiments.reproduce.reproduce import Reproduction, Studies
-from experiments.reproduce.results import EpochCurve, Spread, StudyPoint, TableRow
+from experiments.reproduce.paper import CLAIMS, TABLE_1
+from experiments.reproduce.reproduce import Harder, Reproduction, Studies
+from experiments.reproduce.results import KS, EpochCurve, Row, Spread, StudyPoint
 
 # The type of its settings is too large for a type checker.
 _matplotlib: Any = matplotlib
@@ -24,9 +24,10 @@ COLOURS = {
     "Greedy": "#4c72b0",
     "Encoder": "#dd8452",
     "DeepEncoder": "#c44e52",
+    "Encoder, listwise": "#9467bd",
     "DGN": "#2ca02c",
 }
-_KS = (1, 3, 5, 7)
+_PAPERS = ("Top-k", "Greedy", "Encoder", "DGN")
 
 
 def draw_figures(found: Reproduction, folder: Path) -> list[str]:
@@ -34,6 +35,7 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
     figures: dict[str, Callable[[], Figure]] = {
         "recall": lambda: _recall(found.rows),
         "diversity": lambda: _diversity(found.rows),
+        "candidates": lambda: _candidates(found.harder),
     }
     studies = found.studies
     if studies is not None:
@@ -56,37 +58,48 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
     return list(figures)
 
 
-def kind_of(name: str) -> str:
-    """The name of a baseline in the paper; ours also contains the scale of untrained greedy."""
-    return name.partition(" ×")[0]
-
-
 def _new(columns: int = 1, width: float = 5.4, height: float = 3.6) -> tuple[Figure, list[Any]]:
     figure = Figure(figsize=(width * columns, height), layout="constrained")
     panels: Any = figure.subplots(1, columns, squeeze=False)
     return figure, list(panels[0])
 
 
-def _recall(rows: Sequence[TableRow]) -> Figure:
-    figure, (axes,) = _new(width=6.4)
-    for row in rows:
-        colour = COLOURS.get(kind_of(row.name))
-        if colour is not None:
-            means = [row.recall[k].mean for k in _KS]
-            errors = [row.recall[k].sd for k in _KS]
-            axes.errorbar(_KS, means, errors, marker="o", color=colour, label=row.name, capsize=3)
-    axes.set(xlabel="k", ylabel="recall (macro)", xticks=_KS, title="Gold sentences found")
-    axes.legend(frameon=False)
+def _recall(rows: Sequence[Row]) -> Figure:
+    """The paper's models with its training, ours, and the numbers of the paper."""
+    figure, panels = _new(3, width=4.4, height=3.8)
+    for panel, title, addition in (
+        (panels[0], "the paper's features and training", ""),
+        (panels[1], "unit vectors, our training", "tuned"),
+    ):
+        for row in rows:
+            base, _, rest = row.name.removesuffix(", unit").partition(", tuned")
+            mine = row.name.endswith(("tuned", "unit")) == bool(addition)
+            colour = COLOURS.get(base)
+            if colour is not None and mine and not rest:
+                means = [row.micro_recall[k].mean for k in KS]
+                errors = [row.micro_recall[k].sd for k in KS]
+                panel.errorbar(KS, means, errors, marker="o", color=colour, label=base, capsize=3)
+        panel.set(title=title)
+    for name in _PAPERS:
+        recalls = [TABLE_1[name][k][0] for k in KS]
+        panels[2].plot(KS, recalls, marker="o", color=COLOURS[name], label=name)
+    panels[2].set(title="in the paper")
+    for panel in panels:
+        panel.set(xlabel="k", xticks=KS, ylim=(0.15, 0.95))
+        if panel.get_legend_handles_labels()[0]:
+            panel.legend(frameon=False, fontsize=8)
+    panels[0].set_ylabel("recall (micro)")
     return figure
 
 
-def _diversity(rows: Sequence[TableRow]) -> Figure:
-    figure, (axes,) = _new(width=6.4, height=4.4)
+def _diversity(rows: Sequence[Row]) -> Figure:
+    figure, (axes,) = _new(width=7.6, height=5.2)
     # Labels alternate between both sides of their points, so that neighbours stay legible.
-    by_height = sorted(rows, key=lambda row: row.recall[5].mean)
+    by_height = sorted(rows, key=lambda row: row.macro_recall[5].mean)
     for place, row in enumerate(by_height):
-        x, y = row.similarity.mean, row.recall[5].mean
-        axes.scatter([x], [y], color=COLOURS.get(kind_of(row.name), "#b0b0b0"), zorder=3)
+        x, y = row.similarity.mean, row.macro_recall[5].mean
+        base = row.name.removesuffix(", unit").removesuffix(", tuned")
+        axes.scatter([x], [y], color=COLOURS.get(base, "#b0b0b0"), zorder=3)
         left = place % 2 == 0
         axes.annotate(
             row.name,
@@ -95,34 +108,64 @@ def _diversity(rows: Sequence[TableRow]) -> Figure:
             textcoords="offset points",
             ha="right" if left else "left",
             va="center",
-            fontsize=8,
+            fontsize=7,
         )
-    axes.margins(x=0.25)
-    axes.set(xlabel="mean cosine between two of the first 5 passages", ylabel="recall at 5")
+    axes.margins(x=0.3)
+    axes.set(xlabel="mean cosine between two of the first 5 passages", ylabel="macro recall at 5")
     axes.set_title("Diversity against recall")
     return figure
 
 
-def _epochs(curves: Sequence[EpochCurve]) -> Figure:
-    figure, (axes,) = _new(width=6.4)
-    names = {"DGN": "the best learning rate", "a tenth": "a tenth of it"}
-    for curve, colour in zip(curves, ("#2ca02c", "#9467bd"), strict=True):
-        # A seed whose loss was not finite ended early: only epochs that all seeds have are drawn.
-        shortest = min(len(seed) for seed in curve.by_seed)
-        values = np.array([seed[:shortest] for seed in curve.by_seed])
-        epochs = list(range(values.shape[1]))
-        axes.plot(epochs, values.mean(axis=0), color=colour, label=names[curve.variant])
-        axes.fill_between(
-            epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0
-        )
-    after = [value for curve in curves for seed in curve.by_seed for value in seed[1:]]
-    axes.set(xlabel="epoch", ylabel="validation recall at 7")
-    if after:
-        axes.set_ylim(min(after) - 0.01, None)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_title("The paper's figure: recall at 7, epoch by epoch")
-    axes.legend(frameon=False)
+def _candidates(harder: Sequence[Harder]) -> Figure:
+    figure, panels = _new(2, width=5.0)
+    pages = [one for one in harder if "page" in one.name]
+    for panel, k in zip(panels, (1, 5), strict=True):
+        for name in pages[0].recall:
+            base = name.removesuffix(", unit").removesuffix(", tuned")
+            if base in COLOURS and "Deep" not in base:
+                tuned = name != base
+                panel.plot(
+                    [one.candidates for one in pages],
+                    [one.recall[name][k].mean for one in pages],
+                    marker="o",
+                    markersize=3,
+                    color=COLOURS[base],
+                    linestyle="--" if tuned else "-",
+                    label=name,
+                )
+        panel.set(xlabel="candidates per claim", title=f"k = {k}")
+    panels[0].set_ylabel("recall (micro)")
+    panels[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
+
+
+def _epochs(curves: Sequence[EpochCurve]) -> Figure:
+    """Losses on the left, recall on the right; one colour for each learning rate."""
+    figure, (losses, recalls) = _new(2, width=5.0)
+    for curve, colour in zip(curves, ("#2ca02c", "#9467bd"), strict=True):
+        _band(losses, curve.loss, colour, "-", f"training, {curve.variant}")
+        _band(losses, curve.validation_loss, colour, "--", f"validation, {curve.variant}")
+        _band(recalls, curve.recall_at_7, colour, "-", curve.variant)
+    losses.set(xlabel="epoch", ylabel="loss", title="Cross-entropy")
+    recalls.set(xlabel="epoch", ylabel="validation recall at 7 (macro)", title="Recall at 7")
+    for axes in (losses, recalls):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _band(
+    axes: Any, by_seed: Sequence[Sequence[float | None]], colour: str, style: str, label: str
+) -> None:
+    """The mean over seeds and their range, from the first epoch that all have."""
+    # A seed whose loss was not finite ended early: only epochs that all seeds have are drawn.
+    shortest = min(len(seed) for seed in by_seed)
+    values = np.array([[np.nan if v is None else v for v in seed[1:shortest]] for seed in by_seed])
+    epochs = list(range(1, shortest))
+    axes.plot(epochs, values.mean(axis=0), color=colour, linestyle=style, label=label)
+    axes.fill_between(
+        epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.2, linewidth=0
+    )
 
 
 def _temperature(points: Sequence[StudyPoint]) -> Figure:
@@ -164,7 +207,7 @@ def _imbalance(studies: Studies) -> Figure:
 def _claims(points: Sequence[StudyPoint], found: Reproduction) -> Figure:
     figure, (axes,) = _new(width=6.4, height=4.0)
     counts = [_claims_of(point, found) for point in points]
-    for place, k in enumerate(_KS):
+    for place, k in enumerate(KS):
         spreads = [point.recalls[place] for point in points]
         _line(axes, counts, spreads, f"C{place}", f"k = {k}")
     axes.axvline(CLAIMS["training"], color="grey", linestyle=":")

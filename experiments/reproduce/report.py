@@ -10,14 +10,16 @@ from pathlib import Path
 from dgn.files import write_atomically
 from experiments.reproduce.figures import draw_figures
 from experiments.reproduce.paper import TABLE_1
-from experiments.reproduce.plan import MODELS, NEAR_THE_START
 from experiments.reproduce.report_studies import studies_of
 from experiments.reproduce.report_tables import (
     diversity,
     missed_recall,
-    second_vectors,
+    more_candidates,
+    searches,
     table_1,
     table_2,
+    what_layers_add,
+    which_features,
 )
 from experiments.reproduce.reproduce import Reproduction
 from experiments.reproduce.stories import describe
@@ -37,51 +39,42 @@ def write_report(found: Reproduction, folder: Path, command: str) -> Path:
 
 
 def _report(found: Reproduction, command: str) -> Iterator[str]:
-    seeds = found.request.effort.seeds
+    effort = found.request.effort
     yield from (
         f"# The paper's experiment on {found.layout.name}",
         "",
         f"`{command}`",
         "",
-        f"{found.training_claims:,} training claims, {found.reported_claims:,} reported claims, "
-        f"{found.candidates:.1f} passages per claim; {found.layout.description}. Vectors: "
-        f"{Path(found.request.vectors).name}, mean-pooled, of length 1; X = claim ⊙ sentence. "
-        f"{seeds} seeds; scores are macro; ± is the standard deviation over seeds.",
+        f"{found.training_claims:,} training claims, {found.reported_claims:,} reported claims "
+        f"with {found.gold_per_claim:.2f} gold passages each; {found.layout.description}. What is "
+        f"reported chose nothing. Vectors: {Path(found.request.vectors).name}, mean-pooled; "
+        f"X = claim ⊙ sentence. {effort.trials} trials and {effort.seeds} seeds per model; ± is "
+        "the standard deviation over seeds.",
         "",
         *(f"- {machine}" for machine in found.machines),
         "",
     )
-    if found.layout.reports_what_chose:
-        yield from (
-            "The reported claims also chose the epochs and the settings: all trained rows are "
-            "slightly optimistic, all in the same way.",
-            "",
-        )
+    yield from which_features(found)
     yield from table_1(found)
     yield from missed_recall(found)
     yield from table_2(found)
-    yield from second_vectors(found)
+    yield from what_layers_add(found)
+    yield from more_candidates(found)
     if found.studies is not None:
-        yield from studies_of(found.studies)
+        yield from studies_of(found.studies, found.searched["DGN"])
     yield from diversity(found)
     yield from _stories(found)
-    yield from _settings()
+    yield from searches(found)
 
 
 def _stories(found: Reproduction) -> Iterator[str]:
     if not found.stories:
         return
-    yield from ("## Where the DGN and the Encoder differ", "")
+    yield from ("## Where the DGN and the listwise encoder differ", "")
     yield f"By reference (seed 0); `{STORIES}`, which the command also writes, has their texts."
     for story in found.stories:
         yield from ("", *describe(story, with_text=False))
     yield ""
-
-
-def _settings() -> Iterator[str]:
-    yield from ("## Settings", "", "What differs from the defaults of `dgn train`:", "")
-    for name, settings in (*MODELS.items(), ("DGN on second vectors", NEAR_THE_START)):
-        yield f"- {name}: " + ", ".join(f"{key} {value}" for key, value in settings.items())
 
 
 def _numbers(found: Reproduction, command: str) -> dict[str, object]:
@@ -91,13 +84,18 @@ def _numbers(found: Reproduction, command: str) -> dict[str, object]:
         "description": found.layout.description,
         "training_claims": found.training_claims,
         "reported_claims": found.reported_claims,
+        "gold_per_claim": found.gold_per_claim,
         "machines": found.machines,
         "rows": [asdict(row) for row in found.rows],
-        "second_vectors": [asdict(row) for row in found.second],
         "compared": {
-            name: {k: asdict(one) for k, one in by_k.items()}
-            for name, by_k in found.compared.items()
+            kind: {
+                name: {k: asdict(one) for k, one in by_k.items()} for name, by_k in others.items()
+            }
+            for kind, others in found.compared.items()
         },
+        "layers": {kind: asdict(layers) for kind, layers in found.layers.items()},
+        "harder": [asdict(one) for one in found.harder],
+        "searched": {name: asdict(one) for name, one in found.searched.items()},
         "studies": None if found.studies is None else asdict(found.studies),
         "paper": TABLE_1,
     }

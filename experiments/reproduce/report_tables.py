@@ -1,118 +1,117 @@
-"""The two tables of the paper next to ours, and what they show."""
+"""The tables of the paper next to ours, and what the greedy layers add."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 from dgn.evaluation.comparison import format_difference, format_score, format_scores
-from experiments.reproduce.figures import kind_of
+from dgn.metrics import PairedComparison
 from experiments.reproduce.markdown import percent, table
-from experiments.reproduce.paper import CLAIMS, KS, PARAMETERS, TABLE_1, cut_of_missed_recall
-from experiments.reproduce.plan import NEAR_THE_START
-from experiments.reproduce.reproduce import Reproduction, Studies
+from experiments.reproduce.paper import CLAIMS, PARAMETERS, TABLE_1, cut_of_missed_recall
+from experiments.reproduce.plan import MODELS, PAPER, UNIT
+from experiments.reproduce.reproduce import NAMES, Layers, Reproduction
+from experiments.reproduce.results import KS, Row
 
 _AT_K = [f"k = {k}" for k in KS]
+_KINDS = {
+    PAPER: "the features of the paper",
+    UNIT: "unit vectors",
+}
+
+
+def which_features(found: Reproduction) -> Iterator[str]:
+    """Which features the paper used, by the precision of its Top-k."""
+    rows = _by_name(found)
+    if "Top-k" not in rows or "Top-k, unit" not in rows:
+        return
+    paper = [TABLE_1["Top-k"][k][1] for k in KS]
+    ours = [rows["Top-k"].micro_precision[k].mean for k in KS]
+    unit = [rows["Top-k, unit"].micro_precision[k].mean for k in KS]
+    yield from (
+        "## Which features",
+        "",
+        "The paper mentions neither vectors of length 1 nor punctuation that is left out, and "
+        "calls its Top-k a cosine. Its precision decides: means over all tokens, not scaled and "
+        "ranked by their dot product, are close to it, and cosines of unit vectors are not.",
+        "",
+        *table(
+            ["precision of Top-k (micro)", *_AT_K],
+            [
+                ("the paper", *map(format_score, paper)),
+                ("all tokens, not scaled: **the features of the paper**", *map(format_score, ours)),
+                ("words, of length 1: unit vectors", *map(format_score, unit)),
+            ],
+        ),
+        "Rows without an addition and rows with `listwise`, `annealed` or `ordered` use the "
+        "features of the paper and its training: Adam with a constant rate, 7 layers, the "
+        "layer-wise cross-entropy with matched labels (or ordered ones), τ fixed (or annealed by "
+        "10% per epoch). Rows with `tuned` or `unit` use unit vectors and our training: AdamW, "
+        "dropout, a cosine schedule, averaged weights, and labels `set`. `listwise` encoders are "
+        "trained with the loss of the DGN: they are a DGN whose set function is a sum of scores.",
+        "",
+    )
 
 
 def table_1(found: Reproduction) -> Iterator[str]:
-    """The paper's three scores by k; then micro recall, FEVER's own, and the paired tests."""
+    """The paper's three scores by k; then macro recall, and the paired tests."""
     yield from (
         "## Table 1: all models",
         "",
         "![Recall](recall.png)",
         "",
-        f"The numbers of the paper are in *italics*: it learned from {CLAIMS['training']:,} claims "
-        "with fastText vectors, and the precision of its Top-k at k = 1 is 32%. Compare the order "
-        "of the rows and the gaps between them, not the levels.",
+        "Micro averages: all gold sentences of all claims together. Recall and precision of the "
+        "paper (in *italics*) are consistent only as micro averages. It learned from "
+        f"{CLAIMS['training']:,} claims with several pages each.",
         "",
     )
     for k in KS:
         yield from (f"**k = {k}**", "")
         rows = [
-            (_bold(row.name), row.recall[k], row.precision[k], row.f1[k], _papers(row.name, k))
+            (
+                _bold(row.name),
+                row.micro_recall[k],
+                row.micro_precision[k],
+                row.micro_f1[k],
+                _papers(row.name, k),
+            )
             for row in found.rows
         ]
         yield from table(("model", "recall", "precision", "F1", "*paper*"), rows)
     yield from (
-        "Micro recall, over all gold sentences together (precision and recall of the paper are "
-        "consistent only as micro averages):",
+        "Macro recall, the mean over claims:",
         "",
         *table(
             ["model", *_AT_K],
-            [(row.name, *(row.micro_recall[k] for k in KS)) for row in found.rows],
+            [(_bold(row.name), *(row.macro_recall[k] for k in KS)) for row in found.rows],
         ),
-        "FEVER's official evidence recall of the first 5 passages (one complete group must be "
-        "among them): " + ", ".join(f"{row.name} {row.fever_recall}" for row in found.rows) + ".",
-        "",
-        "The DGN against each of the others, by recall on the same claims (difference, and p-value "
-        "of a paired permutation test; the recall of a claim is the mean over seeds):",
-        "",
     )
-    compared = [
-        (name, *(format_difference(by_k[k].difference.mean, by_k[k].p_value) for k in KS))
-        for name, by_k in found.compared.items()
-    ]
-    yield from table(["against", *_AT_K], compared)
+    for kind, compared in found.compared.items():
+        dgn = NAMES[kind][2]
+        yield from (
+            f"{dgn} against each of the others on {_KINDS[kind]}, by macro recall on the same "
+            "claims (difference, and p-value of a paired permutation test; the recall of a claim "
+            "is the mean over seeds):",
+            "",
+            *table(
+                ["against", *_AT_K],
+                [(name, *_differences(by_k)) for name, by_k in compared.items()],
+            ),
+        )
 
 
 def missed_recall(found: Reproduction) -> Iterator[str]:
     """How much of greedy's missed recall is found, in the paper and here."""
-    rows = {kind_of(row.name): row for row in found.rows}
-    greedy, dgn = rows["Greedy"], rows["DGN"]
-    ks = sorted(KS)
-    paper = [cut_of_missed_recall(TABLE_1["Greedy"][k][0], TABLE_1["DGN"][k][0]) for k in ks]
-    ours = [cut_of_missed_recall(greedy.recall[k].mean, dgn.recall[k].mean) for k in ks]
+    rows = _by_name(found)
+    paper = [cut_of_missed_recall(TABLE_1["Greedy"][k][0], TABLE_1["DGN"][k][0]) for k in KS]
+    lines = [("the paper", *map(percent, paper))]
+    for kind in found.compared:
+        _, greedy, dgn, _ = NAMES[kind]
+        for average in ("micro", "macro"):
+            recalls = [getattr(rows[name], f"{average}_recall") for name in (greedy, dgn)]
+            cuts = [cut_of_missed_recall(*(recall[k].mean for recall in recalls)) for k in KS]
+            lines.append((f"{dgn} against {greedy}, {average}", *map(percent, cuts)))
     yield from ("### The share of greedy's missed recall that the DGN finds", "")
-    yield from table(
-        ["", *(f"k = {k}" for k in ks)],
-        [
-            ("the paper", *map(percent, paper)),
-            (f"here, against {greedy.name}", *map(percent, ours)),
-        ],
-    )
-    if found.studies is not None:
-        yield from _why_not_more(found, found.studies, paper)
-
-
-def _why_not_more(
-    found: Reproduction, studies: Studies, paper_cuts: Sequence[float]
-) -> Iterator[str]:
-    """What the tuning, the data and the features contribute, each with its measurement."""
-    rows = {kind_of(row.name): row for row in found.rows}
-    ks = sorted(KS)
-    greedy = [rows["Greedy"].recall[k].mean for k in ks]
-    needed = [g + cut * (1 - g) for g, cut in zip(greedy, paper_cuts, strict=True)]
-    learned = [
-        f"{format_scores(by_k[k].mean for k in ks)} ({name})"
-        for name, by_k in studies.on_training_claims.items()
-    ]
-    words = [
-        cut_of_missed_recall(g, rows["BM25"].recall[k].mean)
-        for g, k in zip(greedy, ks, strict=True)
-    ]
-    varied = [point.mean.mean for point in (*studies.ablation, *studies.temperature)]
-    *_, half, whole = studies.claims
-    doubling = " / ".join(
-        f"{more.mean - less.mean:+.3f}".replace("0.", ".")
-        for more, less in zip(whole.recalls, half.recalls, strict=True)
-    )
-    yield from (
-        "What the cut of the paper would require, and what we measured:",
-        "",
-        f"- Required recall: {format_scores(needed)} at k = 1 / 3 / 5 / 7. On claims that it "
-        f"learned from, the recall of the DGN is {'; '.join(learned)}.",
-        f"- Tuning: {len(varied)} variants of the DGN below (labels, layers, start, relaxation, "
-        f"regularisation, 16 temperatures) end between {min(varied):.3f} and {max(varied):.3f} "
-        "mean recall.",
-        f"- Data: the last doubling, to {found.training_claims:,} claims, brought {doubling} at "
-        f"k = 1 / 3 / 5 / 7; the paper learned from "
-        f"{CLAIMS['training'] / found.training_claims:.1f} times as many.",
-        "- Features: BM25, which sees the words that pooling mixes, cuts greedy's missed recall by "
-        + " / ".join(map(percent, words))
-        + " on the same candidates, untrained.",
-        "",
-    )
+    yield from table(["", *_AT_K], lines)
 
 
 def table_2(found: Reproduction) -> Iterator[str]:
@@ -121,30 +120,78 @@ def table_2(found: Reproduction) -> Iterator[str]:
         (
             row.name,
             f"{row.parameters:,}",
-            f"*{PARAMETERS[row.name]}*",
-            row.recall[7],
-            f"*{format_score(TABLE_1[row.name][7][0])}*",
+            f"*{PARAMETERS[row.name]}*" if row.name in PARAMETERS else "",
+            row.micro_recall[7],
+            f"*{format_score(TABLE_1[row.name][7][0])}*" if row.name in PARAMETERS else "",
         )
         for row in found.rows
-        if row.name in PARAMETERS
+        if row.name in MODELS
     ]
-    yield from ("## Table 2: parameters", "")
-    yield from table(("model", "parameters", "*paper*", "recall at 7", "*paper*"), rows)
-
-
-def second_vectors(found: Reproduction) -> Iterator[str]:
-    """The rows on the second vectors."""
     yield from (
-        f"## On {Path(found.request.second_vectors).name} vectors, close to the start",
+        "## Table 2: parameters",
         "",
-        "A network that starts exactly at untrained greedy with scale "
-        f"{NEAR_THE_START['scale']:g} and is kept close to it. Only epochs that are at least as "
-        "good as the start at every k count, on the claims that choose.",
+        "The width of the last layer is a result of each search.",
         "",
-        *table(
-            ["model", *_AT_K],
-            [(row.name, *(row.recall[k] for k in KS)) for row in found.second],
-        ),
+        *table(("model", "parameters", "*paper*", "micro recall at 7", "*paper*"), rows),
+    )
+
+
+def what_layers_add(found: Reproduction) -> Iterator[str]:
+    """The DGN against the encoder with the same loss, and against itself without diversity."""
+    yield from (
+        "## What the greedy layers add",
+        "",
+        "The DGN and the listwise encoder have the same features, the same loss and the same "
+        "number of trials; what differs is the set function. Differences of macro recall (p-value "
+        "of a paired permutation test), DGN minus listwise encoder:",
+        "",
+    )
+    for kind, layers in found.layers.items():
+        yield from (f"**On {_KINDS[kind]}**", "")
+        yield from table(
+            ["claims with", "number", *_AT_K],
+            [(one.group, f"{one.claims:,}", *_differences(one.at)) for one in layers.groups],
+        )
+        yield from (_explained(kind, layers), "")
+
+
+def _explained(kind: str, layers: Layers) -> str:
+    gold = layers.gold
+    parts = [
+        f"The same trained network, ranked by the gains of its first layer (no diversity), selects "
+        f"the same 5 passages for {1 - layers.changed:.0%} of the claims; with diversity its "
+        f"recall changes by {' / '.join(_differences(layers.ranked))} at k = 1 / 3 / 5 / 7."
+    ]
+    if gold.claims:
+        more = "more" if gold.among_gold > gold.with_others else "less"
+        parts.append(
+            f"{gold.several:.0%} of the claims have two or more gold passages. Two gold passages "
+            f"of a claim are {more} alike (mean cosine {gold.among_gold:.3f}) than a gold passage "
+            f"and another one ({gold.with_others:.3f}), on {_KINDS[kind]}."
+        )
+    return " ".join(parts)
+
+
+def more_candidates(found: Reproduction) -> Iterator[str]:
+    """How the table moves with the number of candidates."""
+    yield from (
+        "## More candidates, and two pages",
+        "",
+        "![Candidates](candidates.png)",
+        "",
+        "The same networks, trained on one page. The pages of other claims are added as "
+        "distractors; or two claims are joined, so that gold is on two pages (the vector of the "
+        "joined claim is the mean of both). Micro recall at k = 1 / 3 / 5 / 7:",
+        "",
+    )
+    names = [name for row in found.harder[:1] for name in row.recall]
+    header = ["model", *(f"{one.name} ({one.candidates:.0f})" for one in found.harder)]
+    yield from table(
+        header,
+        [
+            (name, *(format_scores(one.recall[name][k].mean for k in KS) for one in found.harder))
+            for name in names
+        ],
     )
 
 
@@ -153,15 +200,47 @@ def diversity(found: Reproduction) -> Iterator[str]:
     rows = sorted(found.rows, key=lambda row: row.similarity.mean)
     yield from ("## Diversity of the selected passages", "", "![Diversity](diversity.png)", "")
     yield from table(
-        ("model", "cosine between two of 5 passages", "recall at 5"),
-        [(row.name, row.similarity, row.recall[5]) for row in rows],
+        ("model", "cosine between two of 5 passages", "macro recall at 5"),
+        [(row.name, row.similarity, row.macro_recall[5]) for row in rows],
     )
 
 
+def searches(found: Reproduction) -> Iterator[str]:
+    """What each search tried and found."""
+    yield from (
+        "## Searches",
+        "",
+        "Random search, seed 0, the same number of trials for each model; validation recall, "
+        "macro, mean over k = 1, 3, 5, 7.",
+        "",
+        *table(
+            ("model", "trials", "mean of all", "best", "settings of the best"),
+            [
+                (
+                    name,
+                    one.trials,
+                    one.recall,
+                    format_score(one.best),
+                    ", ".join(f"{key} {value}" for key, value in one.settings.items()),
+                )
+                for name, one in found.searched.items()
+            ],
+        ),
+    )
+
+
+def _by_name(found: Reproduction) -> dict[str, Row]:
+    return {row.name: row for row in found.rows}
+
+
+def _differences(by_k: Mapping[int, PairedComparison]) -> list[str]:
+    return [format_difference(by_k[k].difference.mean, by_k[k].p_value) for k in KS]
+
+
 def _bold(name: str) -> str:
-    return f"**{name}**" if name == "DGN" else name
+    return f"**{name}**" if name.startswith("DGN") else name
 
 
 def _papers(name: str, k: int) -> str:
-    scores = TABLE_1.get(kind_of(name), {}).get(k)
+    scores = TABLE_1.get(name, {}).get(k)
     return "" if scores is None else f"*{format_scores(scores)}*"

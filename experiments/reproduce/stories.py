@@ -1,4 +1,4 @@
-"""Claims on which DGN and Encoder differ, described with their gains, as in the paper."""
+"""Claims on which the DGN and the listwise encoder differ, with their gains, as in the paper."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Story:
     steps: tuple[Step, ...]
 
 
-HELPS = "The DGN finds all the evidence, the Encoder does not."
-HURTS = "The Encoder finds all the evidence, the DGN does not."
+HELPS = "The DGN finds all the evidence, the encoder does not."
+HURTS = "The encoder finds all the evidence, the DGN does not."
 
 
 def find_stories(
@@ -82,7 +82,7 @@ def describe(story: Story, *, with_text: bool) -> list[str]:
         )
     other = next(place for place in story.encoder_picks if place not in story.dgn_picks)
     falling = " → ".join(f"{gain:.2f}" for gain in (step.gains[other] for step in steps))
-    lines.append(f"- Encoder: {_named(example, other)} instead; to the DGN it is worth {falling}.")
+    lines.append(f"- Encoder, listwise: {_named(example, other)} instead; to the DGN it is worth {falling}.")
     if with_text:
         shown = dict.fromkeys([*story.dgn_picks, other])
         lines += [f"- {_named(example, place)}: {example.query.texts[place]}" for place in shown]

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from dgn.arrays import Array, Float, device_of, namespace
+from dgn.arrays import Array, Float, device_of, namespace, requires_gradient
 
 
 def safe_power(x: Float[Array, "*shape"], exponent: float) -> Float[Array, "*shape"]:
     """x**exponent for x ≥ 0, with a finite gradient at 0.
 
     A root has an infinite slope at zero, and zeros are common (ReLU produces them): one of them
-    would turn the whole gradient into NaN. The slope at exactly zero is taken as zero. The inner
-    `where` keeps the infinity out of the backward pass; the outer one restores the value.
+    would turn the whole gradient into NaN. The slope at exactly zero is taken as that at 1, so that
+    features that are zero can still learn to be something else.
     """
     xp = namespace(x)
     positive = x > 0
-    base = xp.where(positive, x, xp.ones_like(x))
-    root = xp.sqrt(base) if exponent == 0.5 else base**exponent
-    return xp.where(positive, root, xp.zeros_like(x))
+    # The inner `where` keeps the infinity out of the backward pass.
+    root = _power(xp.where(positive, x, xp.ones_like(x)), exponent)
+    at_zero = exponent * x if requires_gradient(x) else xp.zeros_like(x)
+    return xp.where(positive, root, at_zero)
+
+
+def _power(base: Float[Array, "*shape"], exponent: float) -> Float[Array, "*shape"]:
+    """base**exponent for base > 0; equal numbers give equal results wherever they stand."""
+    xp = namespace(base)
+    if exponent == 1:
+        return base
+    if exponent == 0.5:
+        return xp.sqrt(base)
+    if hasattr(xp, "log_softmax"):
+        # torch's own power rounds the last numbers of a row differently from the others.
+        wide = xp.astype(base, xp.float64)
+        return xp.astype(xp.exp(exponent * xp.log(wide)), base.dtype)
+    return base**exponent
 
 
 def safe_divide(

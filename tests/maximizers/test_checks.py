@@ -25,6 +25,7 @@ from dgn.objectives import (
     Items,
     Mixture,
     ProbabilisticCoverage,
+    Saturated,
     SetFunction,
     State,
 )
@@ -137,11 +138,48 @@ def test_state_of_another_function_is_refused_as_context(
         greedy(objective, np.ones((3, 2)), 2, context=context)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_features_that_would_overflow_are_refused(dtype: type) -> None:
     features = np.full((4, 1), 0.7 * np.finfo(dtype).max, dtype)
     with pytest.raises(InvalidInput, match="may add up to more than"):
         greedy(FeatureCoverage(), features, 3)
+    with pytest.raises(InvalidInput, match="values of set 0 are too large for float"):
+        greedy(FacilityLocation(), np.full((4, 3), np.finfo(dtype).max, dtype), 2)
+    with pytest.raises(InvalidInput, match="may add up to more than"):
+        top_k(features[:, 0], 3)
+
+
+def test_values_that_would_underflow_are_refused() -> None:
+    weights, features = np.full(2, 1e-25, np.float32), np.full((3, 2), 1e-30, np.float32)
+    with pytest.raises(InvalidInput, match="values of set 0 are too small for float32"):
+        greedy(FeatureCoverage(weights), features, 2)
+    mixture = Mixture((FeatureCoverage(), FacilityLocation()), np.full(2, 1e-25, np.float32))
+    with pytest.raises(InvalidInput, match="too small"):
+        greedy(mixture, features, 2)
+    assert len(greedy(FeatureCoverage(), np.zeros((3, 2), np.float32), 2)) == 2
+    assert len(greedy(FeatureCoverage(weights.astype(np.float64)), features.astype(float), 2)) == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(0)
+    features = torch.rand(20, 200, generator=random).to(dtype)
+    found = greedy(FeatureCoverage(), features, 5)
+    assert found == greedy(FeatureCoverage(), features.float(), 5)
+    assert top_k(features[:, 0], 3) == top_k(features[:, 0].float(), 3)
+
+
+def test_a_context_next_to_a_cap_must_leave_room_that_can_be_seen() -> None:
+    objective = FeatureCoverage(concave=Saturated(1e8))
+    for dtype in (np.float32, np.float64):
+        features = np.random.default_rng(0).random((6, 2)).astype(dtype) * 4
+        level = Items(np.full((1, 2), 1e8 - 8, dtype))
+        context = objective.add(level, objective.empty(level), np.ones((1, 1), dtype))
+        if dtype is np.float32:
+            with pytest.raises(InvalidInput, match="next to which float32 rounds"):
+                greedy(objective, features, 3, context=context)
+        else:
+            assert greedy(objective, features, 3, context=context).values[-1] <= 16
 
 
 @pytest.mark.parametrize("size", [6, 50])

@@ -2,10 +2,20 @@
 
 import pytest
 import torch
+from torch import nn
 
 from dgn.errors import InvalidInput
 from dgn.maximizers import greedy
-from dgn.objectives import FeatureCoverage, Items, Mixture, ProbabilisticCoverage
+from dgn.objectives import (
+    Concave,
+    FeatureCoverage,
+    Items,
+    Log1p,
+    Mixture,
+    Power,
+    ProbabilisticCoverage,
+    Sqrt,
+)
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
     FeatureEncoder,
@@ -75,6 +85,31 @@ def test_start_with_scale_multiplies_the_first_layer() -> None:
     before = features.layers[0].weight.detach().clone()
     features.start_with_scale(3.0)
     assert torch.equal(features.layers[0].weight, 3.0 * before)
+
+
+@pytest.mark.parametrize("concave", [Log1p(), Sqrt(), Power(0.7)])
+def test_a_dead_encoder_recovers(concave: Concave) -> None:
+    torch.manual_seed(0)
+    x, gold = torch.rand(16, 6, 4), torch.zeros(16, 6, dtype=torch.bool)
+    gold[:, 0] = True
+    x[:, 0] += 1
+    features = FeedForward((4, 8, 8))
+    last = features.layers[-1]
+    assert isinstance(last, nn.Linear)
+    with torch.no_grad():
+        last.bias.fill_(-5.0)
+    weights = LearnedWeights(8, lambda alpha: FeatureCoverage(alpha, concave))
+    network = DifferentiableGreedyNetwork(FeatureEncoder(features, weights), UnfoldedGreedy(1, 1.0))
+    assert features.eval()(x).max() == 0
+    optimizer = torch.optim.Adam(network.parameters(), 0.05)
+    network.train()
+    for _ in range(300):
+        optimizer.zero_grad()
+        network.loss(x, gold).backward()
+        optimizer.step()
+    assert features.eval()(x).max() > 0
+    picks = network.eval().select(x, k=1).indices
+    assert (picks == 0).float().mean() > 0.8
 
 
 def test_dropout_leaves_out_hidden_units_in_training_only() -> None:

@@ -146,6 +146,15 @@ def test_probabilities_of_the_first_layer_are_those_of_the_paper() -> None:
     assert unfolded.log_others[0, 0].exp().tolist() == pytest.approx([1 - p for p in expected])
 
 
+def test_choices_sum_to_the_number_of_layers_and_membership_to_less() -> None:
+    features = torch.rand(3, 12, 5, generator=torch.Generator().manual_seed(0))
+    soft = UnfoldedGreedy(7, 4.0)(FeatureCoverage(torch.ones(5)), features)
+    torch.testing.assert_close(soft.chosen.sum(dim=1), torch.full((3,), 7.0))
+    assert (soft.membership.sum(dim=1) < 7).all()
+    hard = UnfoldedGreedy(7, 1e-4)(FeatureCoverage(torch.ones(5)), features)
+    torch.testing.assert_close(hard.membership, hard.chosen, atol=1e-4, rtol=0)
+
+
 def test_context_lowers_the_value() -> None:
     features = torch.rand(1, 5, 3, generator=torch.Generator().manual_seed(0))
     objective, items = FeatureCoverage(), Items(features)

@@ -190,6 +190,35 @@ def test_set_temperature_changes_the_layers() -> None:
     network.set_temperature(0.25)
     assert network.greedy.temperature == 0.25
     pointwise(6, 8, 8).set_temperature(0.25)
+    listwise = pointwise(6, 8, 8, greedy=UnfoldedGreedy(3, 1.0))
+    listwise.set_temperature(0.25)
+    assert listwise.greedy is not None
+    assert listwise.greedy.temperature == 0.25
+
+
+def test_listwise_encoder_has_the_loss_of_a_modular_dgn(pages: tuple) -> None:
+    x, mask, gold = pages
+    network = pointwise(6, 8, 8, greedy=UnfoldedGreedy(2, 1.0))
+    scores = nn.functional.softplus(network.scores(x, mask))
+    # By hand: the first layer is a softmax of the scores; the second one without what was chosen.
+    loss = torch.zeros(())
+    for row in range(len(x)):
+        own, is_gold = scores[row][mask[row]], gold[row][mask[row]]
+        outside = torch.ones_like(own)
+        left = is_gold.clone()
+        for _ in range(min(2, int(is_gold.sum()))):
+            p = torch.softmax(outside * own + outside.log(), dim=0)
+            label = int(torch.where(left, p, -1.0).argmax())
+            others = torch.ones_like(left)
+            others[label] = False
+            loss = loss - p[label].log() - (1 - p[others]).log().sum()
+            left[label] = False
+            outside = outside * (1 - p)
+    expected = loss / gold.any(dim=1).sum()
+    torch.testing.assert_close(network.loss(x, gold, mask), expected)
+    order = network.select(x, mask, 3).indices
+    torch.testing.assert_close(order, top_k(network.scores(x, mask), 3, mask).indices)
+    assert network.loss_terms(gold, mask) == gold.any(dim=1).sum()
 
 
 def test_any_encoder_with_a_function_and_items_can_be_trained(pages: tuple) -> None:

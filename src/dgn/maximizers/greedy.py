@@ -66,12 +66,17 @@ def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
     if not is_array(scores):
         found = type(scores).__name__
         raise InvalidInput("scores", found=found, allowed="a NumPy array or a torch tensor")
-    items = Items(scores[..., None], mask)
+    items = Items(scores[..., None], mask).widened()
     items.check_filled()
     scores, k = items.features[..., 0], min(checked_count(k), items.size)
     xp = namespace(scores)
     if not bool(xp.all(xp.isfinite(scores))):
         raise InvalidInput("scores", found="a NaN or an infinity", allowed="finite numbers")
+    most = float(xp.finfo(scores.dtype).max) / k
+    if xp.max(xp.abs(scores)).item() > most:
+        raise InvalidInput(
+            "scores", message=f"scores may add up to more than {scores.dtype} can hold."
+        )
     ranked = xp.where(items.mask, scores, xp.full_like(scores, -xp.inf))
     indices = xp.argsort(ranked, axis=1, descending=True, stable=True)[:, :k]
     counts = xp.minimum(

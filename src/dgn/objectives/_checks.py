@@ -13,6 +13,10 @@ from dgn.errors import InvalidInput
 from dgn.objectives.base import State
 
 
+_FINEST_SHARE = 1e-5
+"""The rounding of a level may not exceed this share of the largest feature."""
+
+
 def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> float:
     """Raise InvalidInput unless all values are finite, at least 0 and at most `ceiling`.
 
@@ -42,13 +46,38 @@ def check_maker(state: State, maker: str) -> None:
         )
 
 
-def check_sum(largest: float, features: Array) -> None:
-    """Raise InvalidInput if the features of a set could add up beyond the range of their dtype."""
+def check_sum(largest: float, features: Array, given: float = 0.0) -> None:
+    """Raise InvalidInput if the features of a set could add up beyond the range of their dtype.
+
+    Args:
+        largest: The largest feature.
+        features: The features.
+        given: The largest level of a context, to which they are added.
+    """
     items, most = features.shape[1], float(namespace(features).finfo(features.dtype).max)
-    if largest * items > most:
+    if largest * items + given > most:
         raise InvalidInput(
             "features",
             message=f"features contains {largest:g}; {items} items of this size may add up to "
             f"more than {features.dtype} can hold. Scale the features to at most "
             f"{most / items:g}, or use a wider dtype.",
+        )
+
+
+def check_room(cap: float, level: Array, features: Array, largest: float) -> None:
+    """Raise InvalidInput if a dtype cannot say how much room a context leaves below a cap.
+
+    What is added to a large level is rounded to the spacing of numbers of its size. Next to the
+    cap this rounding decides how much the next item may add.
+    """
+    xp = namespace(features)
+    eps = float(xp.finfo(features.dtype).eps)
+    reachable = (level < cap) & (level + features.shape[1] * largest >= cap)
+    coarse = reachable & (level * eps > _FINEST_SHARE * largest)
+    if bool(xp.any(coarse)):
+        found = xp.max(xp.where(coarse, level, xp.zeros_like(level))).item()
+        raise InvalidInput(
+            "context",
+            message=f"context has a level of {found:g}, next to which {features.dtype} rounds "
+            f"features of {largest:g}. Use float64, or subtract the context from the cap.",
         )

@@ -66,6 +66,15 @@ class Items:
         """The number of items per set, padding included."""
         return self.features.shape[1]
 
+    def widened(self) -> Items:
+        """The same items, in float32 if they have half precision, in which sums are wrong."""
+        xp = namespace(self.features)
+        if xp.finfo(self.features.dtype).bits >= 32:
+            return self
+        items = _trusted(xp.astype(self.features, xp.float32), self.mask)
+        object.__setattr__(items, "single", self.single)
+        return items
+
     def slice(self, start: int, stop: int) -> Items:
         """The items from `start` to `stop` of every set, without a copy."""
         return _trusted(self.features[:, start:stop, :], self.mask[:, start:stop])
@@ -198,6 +207,18 @@ class SetFunction(ABC):
 
     def check(self, items: Items, context: State | None = None) -> None:  # noqa: B027
         """Raise InvalidInput unless the items, the context and the weights are allowed."""
+
+    def extent(self, items: Items) -> tuple[Array, Array] | None:
+        """From what to what the values of sets reach, in float64; None if it is not known.
+
+        A search refuses values that the dtype of the features cannot hold.
+
+        Returns:
+            Two arrays of shape [batch]: a lower bound of the best value of a single item, which
+            is NaN where no item has a value, and an upper bound of the sum of all values.
+        """
+        del items
+        return None
 
     def coverage(self, state: State) -> tuple[Array, Array] | None:
         """How far each feature is covered, and how much each feature counts.

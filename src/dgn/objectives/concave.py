@@ -44,7 +44,10 @@ class Log1p(Concave):
 @final
 @dataclass(frozen=True)
 class Power(Concave):
-    """φ(x) = x**exponent, with 0 < exponent ≤ 1; with 1, nothing diminishes and f is modular."""
+    """φ(x) = x**exponent, with 0 < exponent ≤ 1; with 1, nothing diminishes and f is modular.
+
+    The slope at 0, which is infinite for exponents below 1, counts as `exponent` in gradients.
+    """
 
     exponent: float
 
@@ -64,7 +67,7 @@ class Power(Concave):
         small = (step <= x) & (x > 0)
         base = xp.where(x > 0, x, 1.0)
         growth = xp.where(small, step, 0.0) / base
-        by_ratio = base**self.exponent * xp.expm1(self.exponent * xp.log1p(growth))
+        by_ratio = safe_power(base, self.exponent) * xp.expm1(self.exponent * xp.log1p(growth))
         difference = safe_power(x + step, self.exponent) - safe_power(x, self.exponent)
         return xp.where(small, by_ratio, difference)
 
@@ -72,14 +75,17 @@ class Power(Concave):
 @final
 @dataclass(frozen=True)
 class Sqrt(Concave):
-    """φ(x) = √x."""
+    """φ(x) = √x. Its slope at 0, which is infinite, counts as ½ in gradients."""
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, 0.5)
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
         # √(x+step) − √x = step / (√(x+step) + √x), which does not cancel.
-        return safe_divide(step, safe_power(x + step, 0.5) + safe_power(x, 0.5), at_zero=0.0)
+        xp = namespace(x)
+        roots = safe_power(x + step, 0.5) + safe_power(x, 0.5)
+        # At 0 the slope is that of safe_power: features that are all zero still get a gradient.
+        return xp.where(roots == 0, 0.5 * step, safe_divide(step, roots, at_zero=0.0))
 
 
 @final

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, final
 from dgn.arrays import Array, Float, cast_like, device_of, namespace, requires_gradient
 from dgn.errors import InvalidInput
 from dgn.numerics import row_dot, safe_divide
-from dgn.objectives._checks import check_maker, check_range, check_sum
+from dgn.objectives._checks import check_maker, check_range, check_room, check_sum
 from dgn.objectives.base import Items, SetFunction, State
-from dgn.objectives.concave import Concave, Log1p
+from dgn.objectives.concave import Concave, Log1p, Saturated
 
 _LOG1P = Log1p()
 _DEFAULT: Any = None
@@ -42,6 +42,10 @@ class WeightedCoverage(SetFunction):
     @abstractmethod
     def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
         """How much each item increases coverage_u."""
+
+    @abstractmethod
+    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
+        """coverage_u of all items together, at most, if none has more of u than `best`."""
 
     @abstractmethod
     def raised(
@@ -104,7 +108,25 @@ class WeightedCoverage(SetFunction):
             check_range("weights", cast_like(self.weights, items.features))
         if context is not None:
             check_maker(context, type(self).__name__)
-            check_range("context", context.level, ceiling=self.level_ceiling)
+            given = check_range("context", context.level, ceiling=self.level_ceiling)
+            if self.adds_up:
+                check_sum(largest, items.features, given)
+            self.check_precision(items, context, largest)
+
+    def check_precision(self, items: Items, context: State, largest: float) -> None:  # noqa: B027
+        """Raise InvalidInput if the dtype loses what items of this size add to the context."""
+
+    @final
+    def extent(self, items: Items) -> tuple[Array, Array] | None:
+        xp = namespace(items.features)
+        best = xp.astype(xp.max(items.features, axis=1), xp.float64)
+        weights = xp.ones_like(best[:1]) if self.weights is None else cast_like(self.weights, best)
+        alone = weights * self.highest(best, 1)
+        together = weights * self.highest(best, items.size)
+        has_value = (best > 0) & (weights > 0)
+        reached = xp.max(xp.where(has_value, alone, -xp.inf), axis=1)
+        reached = xp.where(xp.any(has_value, axis=1), reached, xp.nan)
+        return reached, (items.size + 1) * xp.sum(together, axis=1)
 
     @final
     def of_set(self, row: int) -> WeightedCoverage:
@@ -173,6 +195,13 @@ class FeatureCoverage(WeightedCoverage):
         step = state.outside[..., None] * items.features
         return self.concave.increase(state.level[:, None, :], step)
 
+    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
+        return self.concave.of(items * best)
+
+    def check_precision(self, items: Items, context: State, largest: float) -> None:
+        if isinstance(self.concave, Saturated):
+            check_room(self.concave.cap, context.level, items.features, largest)
+
     def raised(
         self, items: Items, state: State, joining: Float[Array, "batch items"]
     ) -> Float[Array, "batch features"]:
@@ -229,6 +258,10 @@ class FacilityLocation(WeightedCoverage):
         better = items.features - state.level[:, None, :]
         return xp.maximum(better, xp.zeros_like(better))
 
+    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
+        del items
+        return best
+
     def raised(
         self, items: Items, state: State, joining: Float[Array, "batch items"]
     ) -> Float[Array, "batch features"]:
@@ -262,6 +295,9 @@ class ProbabilisticCoverage(WeightedCoverage):
         share = safe_divide(p * outside, 1 - (1 - outside) * p, at_zero=0.0)
         level: Array = state.level
         return level[:, None, :] * share
+
+    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
+        return best if items == 1 else namespace(best).ones_like(best)
 
     def raised(
         self, items: Items, state: State, joining: Float[Array, "batch items"]

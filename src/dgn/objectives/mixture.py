@@ -73,6 +73,20 @@ class Mixture(SetFunction):
         for f, view, part in zip(self.functions, self._views(items), given, strict=True):
             f.check(view, part)
 
+    def extent(self, items: Items) -> tuple[Array, Array] | None:
+        parts = [f.extent(view) for f, view in zip(self.functions, self._views(items), strict=True)]
+        known = [one for one in parts if one is not None]
+        if len(known) < len(parts):
+            return None
+        xp = namespace(items.features)
+        weights = cast_like(self.weights, known[0][0])
+        reached = xp.stack([weights[i] * low for i, (low, _) in enumerate(known)])
+        # NaN: a part without a value; a weight of 0 takes the value from its part.
+        counts = ~xp.isnan(reached) & (weights > 0)[:, None]
+        best = xp.max(xp.where(counts, reached, -xp.inf), axis=0)
+        best = xp.where(xp.any(counts, axis=0), best, xp.nan)
+        return best, sum(weights[i] * high for i, (_, high) in enumerate(known))
+
     def coverage(self, state: State) -> tuple[Array, Array] | None:
         """The coverage of the first part, whose features come first; the others do not count."""
         found = self.functions[0].coverage(_parts(state)[0])

@@ -19,10 +19,15 @@ from dgn.errors import InvalidInput
 from dgn.objectives import FeatureCoverage, Items, SetFunction
 
 
+_LEAK = 0.1
+"""The gradient of the mean of an item's features where all of them are zero."""
+
+
 class FeedForward(nn.Module):
     """The paper's layers: H = relu(W₂ · relu(W₁ · X + b₁) + b₂), for any number of layers.
 
-    ReLU makes the features non-negative, as a coverage function needs them.
+    ReLU makes the features non-negative, as a coverage function needs them. An item all of whose
+    features are zero still gets a small gradient in training, so that a dead encoder can recover.
 
     Args:
         widths: The number of inputs, then the width of every layer; (300, 300, 254) in the paper.
@@ -52,7 +57,8 @@ class FeedForward(nn.Module):
         *hidden, last = self.layers
         for layer in hidden:
             x = self.dropout(torch.relu(layer(x)))
-        return torch.relu(last(x))
+        x = last(x)
+        return _relu_with_leak(x) if self.training else torch.relu(x)
 
     @torch.no_grad()
     def start_with_scale(self, scale: float) -> None:
@@ -80,6 +86,18 @@ class FeedForward(nn.Module):
             layer.weight[:rows] = 0
             layer.weight[:rows, :rows] = torch.eye(rows) * (scale if depth == 0 else 1.0)
             layer.bias[:rows] = 0
+
+
+def _relu_with_leak(x: Tensor) -> Tensor:
+    """relu(x), where items that have no feature at all still get a small gradient.
+
+    Without it, an encoder that gives every item zeros has no gradient, and learns nothing more.
+    """
+    features = torch.relu(x)
+    is_dead = features.detach().amax(dim=-1, keepdim=True) == 0
+    mean = x.mean(dim=-1, keepdim=True)
+    # The difference is exactly zero and carries the gradient.
+    return features + torch.where(is_dead, _LEAK * (mean - mean.detach()), 0.0)
 
 
 class LearnedWeights(nn.Module):

@@ -52,8 +52,9 @@ class Unfolded:
     Attributes:
         log_probs: [batch, layers, items], log p of the choice of every layer.
         log_others: [batch, layers, items], log(1 − p).
-        membership: [batch, items] in [0, 1], the soft set at the end. It sums to at most the
-            number of layers, because the choices of two layers may overlap.
+        membership: [batch, items] in [0, 1], how far each item is in the soft set at the end:
+            1 − Π_j (1 − p_j). It sums to less than the number of layers where two layers share an
+            item (about 6.3 for 7 layers at τ = 4); `chosen` sums to it exactly.
         value: [batch], f of the soft set.
     """
 
@@ -61,6 +62,14 @@ class Unfolded:
     log_others: Tensor
     membership: Tensor
     value: Tensor
+
+    @property
+    def chosen(self) -> Float[Tensor, "batch items"]:
+        """How often each item is chosen, Σ_j p_j: it sums to the number of layers.
+
+        An item that several layers share may have more than 1.
+        """
+        return self.log_probs.exp().sum(dim=1)
 
 
 class GreedyLayer(nn.Module):
