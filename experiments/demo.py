@@ -81,7 +81,7 @@ def run_demo(
     epochs: int = 20,
     on_progress: Callable[[str, float], None] = lambda _doing, _share: None,
 ) -> DemoResult:
-    """Generate the problem of this seed, train the three networks, and score all five selectors.
+    """Generate the problem of this seed, train the four networks, and score all six selectors.
 
     Args:
         seed: The seed.
@@ -95,6 +95,9 @@ def run_demo(
     encoder = PointwiseNetwork(PooledScorer(FeedForward((64, 64, 64))), POSITIVE_WEIGHT)
     deep = PointwiseNetwork(PooledScorer(FeedForward((64, 128, 128, 64))), POSITIVE_WEIGHT)
     dgn = _identity_dgn()
+    listwise = PointwiseNetwork(
+        PooledScorer(FeedForward((64, 64, 64))), greedy=dgn.greedy, criterion=dgn.criterion
+    )
     config = FitConfig(
         epochs=epochs,
         learning_rate=LEARNING_RATE,
@@ -103,7 +106,7 @@ def run_demo(
         temperature=TEMPERATURE,
         eval_ks=KS,
     )
-    networks = {"Encoder": encoder, "DeepEncoder": deep, "DGN": dgn}
+    networks = {"Encoder": encoder, "DeepEncoder": deep, "Encoder, listwise": listwise, "DGN": dgn}
     for number, (name, network) in enumerate(networks.items()):
         _fit(
             name,
@@ -232,12 +235,12 @@ def _print_table(results: list[DemoResult]) -> None:
     spread = "1 seed" if seeds == 1 else f"{seeds} seeds, mean ± standard deviation"
     print(f"Recall after k selected sentences, 1,000 test claims, {spread}\n")
     width = 11 if seeds == 1 else 15
-    print(f"{'':<12}{'parameters':>10}" + "".join(f"{f'k = {k}':>{width}}" for k in KS))
+    print(f"{'':<18}{'parameters':>10}" + "".join(f"{f'k = {k}':>{width}}" for k in KS))
     for same in zip(*(result.rows for result in results), strict=True):
         cells = [_spread([row.recall[place] for row in same]) for place in range(len(KS))]
         parameters = f"{same[0].parameters:,}" if same[0].parameters else "–"
         line = "".join(f"{cell:>{width}}" for cell in cells)
-        print(f"{same[0].name:<12}{parameters:>10}{line}")
+        print(f"{same[0].name:<18}{parameters:>10}{line}")
 
 
 def _spread(values: list[float]) -> str:

@@ -139,9 +139,7 @@ def _loss(
     return criterion(layers(objective, items), batch.gold)
 
 
-def _recalls(
-    form: str, weights: FacetWeights, examples: Sequence[Example]
-) -> NDArray[np.float64]:
+def _recalls(form: str, weights: FacetWeights, examples: Sequence[Example]) -> NDArray[np.float64]:
     """[examples, KS]: by greedy, or by the gains of the first step."""
     encoder = FacetEncoder(weights)
     if form == "coverage":

@@ -205,7 +205,7 @@ def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> F
 
 @dataclass(frozen=True, eq=False)
 class TrainingBatch:
-    """Some windows, padded; `teacher` has the logits of a cross-encoder, NaN where there are none."""
+    """Some windows, padded; `teacher` has logits of a cross-encoder, or NaN."""
 
     matches: Any
     gold: Tensor

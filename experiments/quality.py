@@ -29,8 +29,8 @@ from dgn.evaluation import (
     STRATEGIES,
     Baseline,
     Bm25,
-    PooledTopK,
     Diversified,
+    PooledTopK,
     SelectorBaseline,
     TfIdf,
 )

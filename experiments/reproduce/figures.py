@@ -34,7 +34,6 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
     """Draw every figure for which there are numbers, and return their names without suffix."""
     figures: dict[str, Callable[[], Figure]] = {
         "recall": lambda: _recall(found.rows),
-        "diversity": lambda: _diversity(found.rows),
         "candidates": lambda: _candidates(found.harder),
     }
     studies = found.studies
@@ -89,30 +88,6 @@ def _recall(rows: Sequence[Row]) -> Figure:
         if panel.get_legend_handles_labels()[0]:
             panel.legend(frameon=False, fontsize=8)
     panels[0].set_ylabel("recall (micro)")
-    return figure
-
-
-def _diversity(rows: Sequence[Row]) -> Figure:
-    figure, (axes,) = _new(width=7.6, height=5.2)
-    # Labels alternate between both sides of their points, so that neighbours stay legible.
-    by_height = sorted(rows, key=lambda row: row.macro_recall[5].mean)
-    for place, row in enumerate(by_height):
-        x, y = row.similarity.mean, row.macro_recall[5].mean
-        base = row.name.removesuffix(", unit").removesuffix(", tuned")
-        axes.scatter([x], [y], color=COLOURS.get(base, "#b0b0b0"), zorder=3)
-        left = place % 2 == 0
-        axes.annotate(
-            row.name,
-            (x, y),
-            xytext=(-6 if left else 6, 0),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="center",
-            fontsize=7,
-        )
-    axes.margins(x=0.3)
-    axes.set(xlabel="mean cosine between two of the first 5 passages", ylabel="macro recall at 5")
-    axes.set_title("Diversity against recall")
     return figure
 
 

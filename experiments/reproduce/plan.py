@@ -80,18 +80,14 @@ MODELS = {
         ),
         Model("DGN", PAPER, _PAPER, (*_SEARCH, _TEMPERATURE)),
         Model("DGN, annealed", PAPER, {**_PAPER, **_ANNEALED}, (*_SEARCH, _TEMPERATURE)),
-        Model(
-            "DGN, ordered", PAPER, {**_PAPER, "assignment": "ordered"}, (*_SEARCH, _TEMPERATURE)
-        ),
+        Model("DGN, ordered", PAPER, {**_PAPER, "assignment": "ordered"}, (*_SEARCH, _TEMPERATURE)),
         Model(
             "Encoder, tuned",
             UNIT,
             {**_OURS, "architecture": "encoder"},
             (*_REGULARIZED, _POSITIVE_WEIGHT),
         ),
-        Model(
-            "DeepEncoder, tuned", UNIT, {**_OURS, **_DEEP}, (*_REGULARIZED, _POSITIVE_WEIGHT)
-        ),
+        Model("DeepEncoder, tuned", UNIT, {**_OURS, **_DEEP}, (*_REGULARIZED, _POSITIVE_WEIGHT)),
         Model(
             "Encoder, listwise, tuned",
             UNIT,

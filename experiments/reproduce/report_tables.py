@@ -198,7 +198,7 @@ def more_candidates(found: Reproduction) -> Iterator[str]:
 def diversity(found: Reproduction) -> Iterator[str]:
     """How alike the picks are, against recall."""
     rows = sorted(found.rows, key=lambda row: row.similarity.mean)
-    yield from ("## Diversity of the selected passages", "", "![Diversity](diversity.png)", "")
+    yield from ("## Diversity of the selected passages", "")
     yield from table(
         ("model", "cosine between two of 5 passages", "macro recall at 5"),
         [(row.name, row.similarity, row.macro_recall[5]) for row in rows],

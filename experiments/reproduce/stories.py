@@ -82,7 +82,9 @@ def describe(story: Story, *, with_text: bool) -> list[str]:
         )
     other = next(place for place in story.encoder_picks if place not in story.dgn_picks)
     falling = " → ".join(f"{gain:.2f}" for gain in (step.gains[other] for step in steps))
-    lines.append(f"- Encoder, listwise: {_named(example, other)} instead; to the DGN it is worth {falling}.")
+    lines.append(
+        f"- Encoder, listwise: {_named(example, other)} instead; to the DGN it is worth {falling}."
+    )
     if with_text:
         shown = dict.fromkeys([*story.dgn_picks, other])
         lines += [f"- {_named(example, place)}: {example.query.texts[place]}" for place in shown]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgn.errors import InvalidInput, MissingExtra
-from dgn.evaluation import STRATEGIES, PooledTopK, Diversified, untrained_greedy
+from dgn.evaluation import STRATEGIES, Diversified, PooledTopK, untrained_greedy
 from dgn.maximizers import greedy
 from dgn.objectives import FeatureCoverage
 from dgn.query import Query

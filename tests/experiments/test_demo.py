@@ -18,6 +18,7 @@ def test_the_dgn_beats_every_baseline_after_the_first_sentence(result: DemoResul
         "Greedy",
         "Encoder",
         "DeepEncoder",
+        "Encoder, listwise",
         "DGN",
     ]
     for row in baselines:

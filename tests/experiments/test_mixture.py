@@ -12,7 +12,7 @@ from dgn.encoders.facets.formula import compute_facets
 from dgn.encoders.facets.matching import Matches, WordTable
 from dgn.encoders.facets.weights import FacetSizes, FacetWeights, start_weights
 from experiments.coverage import auroc
-from experiments.mixture import Row, Settings, window, joined, matched, recalls, train
+from experiments.mixture import Row, Settings, joined, matched, recalls, train, window
 from models import untrained
 
 SAMPLES = list(read_examples(Path(__file__).parents[2] / "samples" / "claims.jsonl"))[:30]

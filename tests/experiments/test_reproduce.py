@@ -11,13 +11,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dgn.data import Dataset
+from dgn.encoders.pooled import PooledTable
 from dgn.errors import InvalidInput
-from dgn.training import RunConfig, read_config
+from dgn.evaluation import EvaluationSet
+from dgn.selector import Selector
+from dgn.training import RunConfig
 from experiments.reproduce.__main__ import main
-from experiments.reproduce.data import find_layout
+from experiments.reproduce.analysis import differences_by_group, gold_of, gold_similarity
+from experiments.reproduce.candidates import ONE_PAGE, joined, with_pages
+from experiments.reproduce.data import DataLayout, find_layout
 from experiments.reproduce.paper import TABLE_1, cut_of_missed_recall
-from experiments.reproduce.plan import MODELS, Effort, make_plan
-from experiments.reproduce.results import Spread
+from experiments.reproduce.plan import (
+    MODELS,
+    RECIPES,
+    Effort,
+    plan_search,
+    plan_tables,
+    trials_of,
+)
+from experiments.reproduce.results import Spread, read_run
 from fever_files import wiki_row, write_jsonl
 
 PLACES = ("Arden", "Brock", "Calder", "Dunmore", "Elsing", "Farrow", "Garth", "Holme")
@@ -68,50 +81,61 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+FEW = ["--trials", "2", "--seeds", "2", "--study-seeds", "1", "--epochs", "1", "--workers", "2"]
+
+
 def test_from_official_files_to_the_report(
     official: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    command = [str(official), "--out", str(out), "--device", "cpu"]
-    assert main([*command, "--seeds", "2", "--study-seeds", "1", "--epochs", "1"]) == 0
+    command = [str(official), "--out", str(out), "--device", "cpu", *FEW]
+    assert main(command) == 0
     printed = capsys.readouterr().out
-    for name in ("TF-IDF, words", "Top-k", "Encoder", "DeepEncoder", "DGN"):
+    for name in ("TF-IDF, words", "Top-k", "Encoder, listwise", "DeepEncoder", "DGN, tuned"):
         assert name in printed
     report = (out / "report" / "report.md").read_text()
     assert "reported on paper_test.jsonl" in report
     assert "40 training claims, 12 reported claims" in report
-    for title in ("Table 1", "Table 2", "Temperature", "Class imbalance", "Ablation", "Soft"):
+    for title in ("Table 1", "Table 2", "What the greedy layers add", "Temperature", "Soft"):
         assert f"## {title}" in report
     assert "worked as" not in report  # numbers and plots, no data
     numbers = json.loads((out / "report" / "report.json").read_text())
-    dgn = next(row for row in numbers["rows"] if row["name"] == "DGN")
-    assert dgn["recall"]["7"]["count"] == 2
-    assert 0 < dgn["recall"]["7"]["mean"] <= 1
+    rows = {row["name"]: row for row in numbers["rows"]}
+    assert set(MODELS) < set(rows)
+    assert rows["DGN"]["micro_recall"]["7"]["count"] == 2
+    assert 0 < rows["DGN"]["micro_recall"]["7"]["mean"] <= 1
+    assert all(one["trials"] == 2 for one in numbers["searched"].values())
     assert numbers["studies"]["dgn_weights_equal"]
-    assert len(numbers["studies"]["soft"]) == 8
-    for figure in ("recall", "epochs", "temperature", "imbalance", "claims", "soft", "proofs"):
+    assert [one["name"] for one in numbers["harder"]][-1] == "2 claims joined"
+    for figure in ("recall", "epochs", "candidates", "temperature", "imbalance", "soft", "proofs"):
         assert (out / "report" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (out / "report" / f"{figure}.svg").read_text().startswith("<?xml")
     # The second time nothing is trained, and the report is the same.
     drawn = (out / "report" / "claims.svg").read_bytes()
     stamp = (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns
-    assert main([*command, "--seeds", "2", "--study-seeds", "1", "--epochs", "1"]) == 0
+    assert main(command) == 0
     assert (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns == stamp
     assert (out / "report" / "report.md").read_text() == report
     assert (out / "report" / "claims.svg").read_bytes() == drawn
+    # What was picked on the way is what the saved model selects.
+    picks = read_run(out / "runs/table/DGN--tuned-seed1").picks()[ONE_PAGE]
+    selector = Selector.from_pretrained(out / "runs/table/DGN--tuned-seed1")
+    queries = EvaluationSet.of(Dataset(official / "paper_test.jsonl", out / "pages.db")).queries
+    selected = selector.select_queries(queries, k=7)
+    assert [list(one.indices) for one in selected] == [row[row >= 0].tolist() for row in picks]
 
 
 def test_ctrl_c_prints_one_line(official: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "experiments.reproduce", str(official)]
-    command += ["--out", str(tmp_path), "--seeds", "2", "--no-studies", "--device", "cpu"]
+    command += ["--out", str(tmp_path), "--no-studies", "--device", "cpu"]
     with subprocess.Popen(
-        [*command, "--workers", "2"],
+        [*command, *FEW],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         cwd=Path(__file__).parents[2],
     ) as run:
-        while not (tmp_path / "features" / "second" / "choose").exists():
+        while not (tmp_path / "features" / "unit" / "report").exists():
             time.sleep(0.05)
         time.sleep(1.5)  # the workers are importing, or have just begun
         os.killpg(run.pid, signal.SIGINT)
@@ -122,23 +146,87 @@ def test_ctrl_c_prints_one_line(official: Path, tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
-def test_one_file_is_split_by_its_pages(tmp_path: Path) -> None:
-    rows = [
+def rows_of(count: int, pages: int) -> list[object]:
+    return [
         {
             "id": f"{n}",
             "claim": "c",
-            "documents": [{"title": f"P{n % 10}", "sentences": ["a", "b"]}],
+            "documents": [{"title": f"P{n % pages}", "sentences": ["a", "b"]}],
         }
-        for n in range(30)
+        for n in range(count)
     ]
-    write_jsonl(tmp_path / "dev.jsonl", rows)
+
+
+def pages_of(part: Dataset) -> set[str | None]:
+    return {p.id for e in part.examples() for p in e.query.passages}
+
+
+def check_apart(layout: DataLayout) -> None:
+    parts = [*layout.train.values(), layout.choose, layout.report]
+    pages = [pages_of(part) for part in parts]
+    assert all(pages)
+    assert sum(map(len, pages)) == len(set().union(*pages)), "no page is in two parts"
+
+
+def test_one_file_is_divided_by_its_pages(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "dev.jsonl", rows_of(120, 60))
     layout = find_layout(tmp_path, tmp_path)
+    check_apart(layout)
     parts = [layout.train["train"], layout.choose, layout.report]
-    titles = [{p.id for e in part.examples() for p in e.query.passages} for part in parts]
-    assert [len(part) for part in titles] == [6, 2, 2]
-    assert not titles[0] & titles[1]
-    assert not titles[1] & titles[2]
-    assert sum(len(list(part.examples())) for part in parts) == 30
+    assert sum(len(list(part.examples())) for part in parts) == 120
+
+
+def test_a_large_dev_file_is_divided_and_a_small_one_is_not(tmp_path: Path) -> None:
+    train = [{**row, "documents": [{"title": "T", "sentences": ["x"]}]} for row in rows_of(9, 9)]
+    write_jsonl(tmp_path / "train.jsonl", train)
+    write_jsonl(tmp_path / "dev.jsonl", rows_of(1000, 50))
+    large = find_layout(tmp_path, tmp_path)
+    check_apart(large)
+    assert large.choose.queries == large.report.queries
+    write_jsonl(tmp_path / "train.jsonl", rows_of(200, 100))
+    dev = [{**row, "documents": [{"title": "D", "sentences": ["x"]}]} for row in rows_of(9, 9)]
+    write_jsonl(tmp_path / "dev.jsonl", dev)
+    small = find_layout(tmp_path, tmp_path)
+    check_apart(small)
+    assert small.report == Dataset(tmp_path / "dev.jsonl")
+
+
+def small_table(unit: bool) -> PooledTable:
+    """Four claims about three pages of two or three passages."""
+    random = np.random.default_rng(0)
+    queries, passages = random.random((4, 5)), random.random((8, 5))
+    if unit:
+        queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    return PooledTable(
+        queries.astype(np.float16),
+        passages.astype(np.float16),
+        np.array([0, 3, 5, 8, 11]),
+        np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2], np.int32),
+        np.array([1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1], bool),
+        np.array(["a", "b", "c", "d"]),
+    )
+
+
+def test_more_pages_bring_candidates_and_no_gold() -> None:
+    table = small_table(unit=False)
+    more = with_pages(table, 3)
+    assert more.gold.sum() == table.gold.sum()
+    assert (more.lengths == 8).all(), "all three pages"
+    for row in range(4):
+        own = more.candidates[more.offsets[row] : more.offsets[row + 1]]
+        assert len(set(own.tolist())) == 8
+        first = table.candidates[table.offsets[row] : table.offsets[row + 1]]
+        assert own[: len(first)].tolist() == first.tolist(), "the claim's own page comes first"
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_joined_claims_have_the_gold_of_both(unit: bool) -> None:
+    table = small_table(unit)
+    both = joined(table)
+    gold = gold_of(both).sum(axis=1)
+    assert (gold > gold_of(table).sum(axis=1)).all()
+    lengths = np.linalg.norm(both.queries.astype(np.float32), axis=1)
+    assert np.allclose(lengths, 1, atol=1e-2) == unit
 
 
 def test_a_run_of_dgn_train_is_not_written_into(
@@ -155,21 +243,57 @@ def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
             find_layout(folder, tmp_path)
 
 
-def test_the_plan() -> None:
-    plan = make_plan(Effort(), 16_607, 256)
+def test_every_model_has_the_same_number_of_trials_and_differs_in_what_it_searches() -> None:
+    search = plan_search(Effort(), 16_607, 300)
+    assert len({run.folder for run in search}) == len(search) == 20 * len(MODELS)
+    for name, model in MODELS.items():
+        trials = trials_of(search, name)
+        assert len(trials) == 20
+        assert len({json.dumps(run.settings) for run in trials}) == 20
+        for run in trials:
+            config = RunConfig().with_settings(run.settings)
+            assert config.encoder.widths[-1] <= 300
+            assert run.features == model.features
+    again = plan_search(Effort(), 16_607, 300)
+    assert again == search, "the same at every call"
+
+
+def test_the_plan_of_the_tables() -> None:
+    best = {
+        name: trials_of(plan_search(Effort(), 16_607, 300), name)[0].settings for name in MODELS
+    }
+    plan = plan_tables(Effort(), 16_607, best)
     assert len({run.folder for run in plan}) == len(plan)
-    assert sum(run.study == "table" for run in plan) == 15
-    assert {run.settings["batch_size"] for run in plan if run.study == "table"} == {256}
+    assert sum(run.is_reported for run in plan) == 5 * len(MODELS)
     small = next(run for run in plan if run.study == "claims" and run.variant == "1038")
     assert small.settings["batch_size"] == 16
-    assert len(make_plan(Effort(seeds=1, studies=False), 100, 256)) == 4
+    tables = plan_tables(Effort(models=RECIPES["tuned"], seeds=1, studies=False), 100, best)
+    assert [run.variant for run in tables] == list(RECIPES["tuned"])
 
 
-def test_the_committed_settings_are_those_of_the_plan() -> None:
-    folder = Path(__file__).parents[2] / "experiments" / "results"
-    for settings in MODELS.values():
-        written = read_config(folder / f"{settings['architecture']}.toml")
-        assert written == RunConfig().with_settings(settings)
+def test_groups_of_claims_and_what_gold_has_in_common() -> None:
+    random = np.random.default_rng(0)
+    count = 60
+    table = PooledTable(
+        random.random((count, 4)).astype(np.float16),
+        random.random((6 * count, 4)).astype(np.float16),
+        np.arange(0, 6 * count + 1, 6),
+        np.arange(6 * count, dtype=np.int32),
+        np.tile([True, True, False, False, False, False], count),
+        np.arange(count).astype(str),
+    )
+    best, worst = np.tile(np.arange(6), (count, 1)), np.tile(np.arange(6)[::-1], (count, 1))
+    groups = {one.group: one for one in differences_by_group(table, [best], [worst, worst])}
+    assert groups["all claims"].claims == count
+    assert groups["2 gold passages"].at[1].difference.mean == pytest.approx(0.5)
+    assert "1 gold passage" not in groups
+    found = gold_similarity(table)
+    assert found.several == 1
+    unit = table.passages.astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    pages = unit.reshape(count, 6, 4)
+    expected = np.mean([page[0] @ page[1] for page in pages])
+    assert found.among_gold == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_cuts_of_the_paper() -> None:

@@ -141,9 +141,9 @@ def _checked_names(baselines: Sequence[Baseline]) -> list[str]:
 def _baseline(name: str, options: argparse.Namespace) -> Baseline:
     from dgn.evaluation import (
         Bm25,
-        PooledTopK,
         Diversified,
         FirstPassages,
+        PooledTopK,
         SelectorBaseline,
         TfIdf,
         untrained_greedy,

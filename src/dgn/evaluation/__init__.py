@@ -14,17 +14,17 @@ from dgn.evaluation.comparison import (
     query_rows,
     run_comparison,
 )
-from dgn.evaluation.vector_baselines import STRATEGIES, PooledTopK, Diversified, untrained_greedy
+from dgn.evaluation.vector_baselines import STRATEGIES, Diversified, PooledTopK, untrained_greedy
 
 __all__ = [
     "STRATEGIES",
     "Baseline",
     "BaselineResult",
     "Bm25",
-    "PooledTopK",
     "Diversified",
     "EvaluationSet",
     "FirstPassages",
+    "PooledTopK",
     "SelectorBaseline",
     "TfIdf",
     "compare",

@@ -12,7 +12,6 @@ from dgn.arrays import Array, namespace
 from dgn.errors import InvalidInput
 from dgn.objectives.base import State
 
-
 _FINEST_SHARE = 1e-5
 """The rounding of a level may not exceed this share of the largest feature."""
 

@@ -113,7 +113,7 @@ class WeightedCoverage(SetFunction):
                 check_sum(largest, items.features, given)
             self.check_precision(items, context, largest)
 
-    def check_precision(self, items: Items, context: State, largest: float) -> None:  # noqa: B027
+    def check_precision(self, items: Items, context: State, largest: float) -> None:
         """Raise InvalidInput if the dtype loses what items of this size add to the context."""
 
     @final

@@ -21,9 +21,7 @@ from dgn.text.vectors import TokenVectors, WordRows, fingerprint_with
 class FastTextBin(TokenVectors):
     """No word is unknown. The table holds the words that were met so far."""
 
-    def __init__(
-        self, path: Path, split: Callable[[str], list[str]] = split_words
-    ) -> None:
+    def __init__(self, path: Path, split: Callable[[str], list[str]] = split_words) -> None:
         require_extra("Reading fastText .bin files", package="gensim", extra="fasttext")
         if not path.is_file():
             raise BrokenInput(path, None, found="no such file", allowed="a fastText .bin file")

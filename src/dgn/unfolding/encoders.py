@@ -18,7 +18,6 @@ from dgn.arrays import Float
 from dgn.errors import InvalidInput
 from dgn.objectives import FeatureCoverage, Items, SetFunction
 
-
 _LEAK = 0.1
 """The gradient of the mean of an item's features where all of them are zero."""
 
