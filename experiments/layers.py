@@ -71,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _compare(name: str, seeds: int, steps: int) -> dict[str, Any]:
     domain, encoder = read_domain(name), FacetEncoder()
     random = np.random.default_rng(0)
-    train = [domain.train[i] for i in random.permutation(len(domain.train))]
+    order: list[int] = random.permutation(len(domain.train)).tolist()
+    train = [domain.train[place] for place in order]
     chooses = [_share(example) < 0.2 for example in train]
     choose = [example for example, is_in in zip(train, chooses, strict=True) if is_in]
     learn = [example for example, is_in in zip(train, chooses, strict=True) if not is_in]

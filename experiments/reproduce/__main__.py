@@ -74,6 +74,7 @@ def _run(options: argparse.Namespace) -> int:
     request = Request(
         options.data, options.vectors, options.out, effort, options.workers, options.device
     )
+    found = None
     with show_progress("reproducing") as update:
         if options.only == "features":
             features(request, update)
@@ -87,7 +88,7 @@ def _run(options: argparse.Namespace) -> int:
             )
         else:
             found = reproduce(request, update)
-    if options.only:
+    if found is None:
         print(f"{options.only}: {options.out}")
         return 0
     from experiments.reproduce.report import write_report

@@ -285,7 +285,8 @@ class Trainer:
                 terms = self.network.loss_terms(batch.gold, batch.mask)
                 counted += torch.stack([loss * terms, terms])
             self.network.train()
-        total, terms = self._processes.from_first(counted.tolist(), self._device)
+        sums = [float(number) for number in counted.cpu()]
+        total, terms = self._processes.from_first(sums, self._device)
         return total / terms if terms and math.isfinite(total) else None
 
     def _validation_recalls(self) -> tuple[float, ...]:
