@@ -5,11 +5,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from dgn import kernels
 from dgn.arrays import Array, Bool, Float, Int, device_of, is_array, namespace
 from dgn.errors import InvalidInput
 from dgn.maximizers._checks import checked_count, checked_items, checked_share, unbatched
 from dgn.maximizers.selection import Selection, Selections, largest_sum
 from dgn.objectives import Items, SetFunction, State
+
+_COMPILED = (np.dtype(np.float32), np.dtype(np.float64))
+"""The dtypes that the kernels know."""
 
 
 def greedy(
@@ -45,8 +53,10 @@ def greedy(
     """
     items = checked_items(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
-    state = objective.empty(items, context)
-    return unbatched(_search(objective, items, state, k, stop_share), items)
+    found = _compiled_search(objective, items, context, k, stop_share)
+    if found is None:
+        found = _search(objective, items, objective.empty(items, context), k, stop_share)
+    return unbatched(found, items)
 
 
 def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
@@ -95,6 +105,27 @@ def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
         bounds=values[:, -1],
     )
     return unbatched(found, items)
+
+
+def _compiled_search(
+    objective: SetFunction, items: Items, context: State | None, k: int, stop_share: float
+) -> Selections | None:
+    """The search by a compiled kernel; None if there is none for this function or these arrays."""
+    features: Any = items.features
+    if type(features) is not np.ndarray or features.dtype not in _COMPILED:
+        return None
+    coverage = objective.compiled() if kernels.is_available() else None
+    if coverage is None:
+        return None
+    level = None if context is None else objective.empty(items, context).level
+    indices, gains, bounds = kernels.greedy(coverage, features, items.mask, level, k, stop_share)
+    return Selections(
+        indices=indices,
+        gains=gains,
+        values=np.cumsum(gains, axis=1),
+        counts=(indices >= 0).sum(axis=1),
+        bounds=bounds,
+    )
 
 
 def _search(

@@ -8,6 +8,7 @@ from typing import Any
 
 from dgn.arrays import Array, Float, device_of, is_array, namespace
 from dgn.errors import InvalidInput
+from dgn.kernels import Coverage
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,6 +240,10 @@ class SetFunction(ABC):
             room, [batch, features], and w, [features]; None if the gains have another form.
         """
         del items, state
+        return None
+
+    def compiled(self) -> Coverage | None:
+        """The function as the compiled kernels know it; None if they do not."""
         return None
 
     @property

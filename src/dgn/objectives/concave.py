@@ -18,6 +18,11 @@ from dgn.numerics import safe_divide, safe_power
 class Concave(ABC):
     """A non-decreasing concave function of x ≥ 0 with φ(0) = 0."""
 
+    @property
+    def form(self) -> tuple[str, float]:
+        """The name and the parameter of φ in `dgn.kernels.FORMS`; an empty name if it has none."""
+        return "", 0.0
+
     @abstractmethod
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         """φ(x)."""
@@ -31,6 +36,10 @@ class Concave(ABC):
 @dataclass(frozen=True)
 class Log1p(Concave):
     """φ(x) = log(1 + x), the paper's."""
+
+    @property
+    def form(self) -> tuple[str, float]:
+        return "log1p", 0.0
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return namespace(x).log1p(x)
@@ -57,6 +66,10 @@ class Power(Concave):
                 "exponent", found=f"{self.exponent:g}", allowed="greater than 0 and at most 1"
             )
 
+    @property
+    def form(self) -> tuple[str, float]:
+        return ("linear", 0.0) if self.exponent == 1 else ("power", self.exponent)
+
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, self.exponent)
 
@@ -77,6 +90,10 @@ class Power(Concave):
 class Sqrt(Concave):
     """φ(x) = √x. Its slope at 0, which is infinite, counts as ½ in gradients."""
 
+    @property
+    def form(self) -> tuple[str, float]:
+        return "sqrt", 0.0
+
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, 0.5)
 
@@ -92,6 +109,10 @@ class Sqrt(Concave):
 @dataclass(frozen=True)
 class OneMinusExp(Concave):
     """φ(x) = 1 − exp(−x), which never exceeds 1."""
+
+    @property
+    def form(self) -> tuple[str, float]:
+        return "one_minus_exp", 0.0
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return -namespace(x).expm1(-x)
@@ -111,6 +132,10 @@ class Saturated(Concave):
     def __post_init__(self) -> None:
         if not self.cap > 0:
             raise InvalidInput("cap", found=f"{self.cap:g}", allowed="greater than 0")
+
+    @property
+    def form(self) -> tuple[str, float]:
+        return "saturated", self.cap
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         xp = namespace(x)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, final
 
 from dgn.arrays import Array, Float, cast_like, device_of, namespace, requires_gradient
 from dgn.errors import InvalidInput
+from dgn.kernels import Coverage
 from dgn.numerics import row_dot, safe_divide
 from dgn.objectives._checks import check_maker, check_range, check_room, check_sum
 from dgn.objectives.base import Items, SetFunction, State
@@ -228,6 +229,10 @@ class FeatureCoverage(WeightedCoverage):
             return None
         return 1 / (1 + state.level), weights
 
+    def compiled(self) -> Coverage | None:
+        form, parameter = self.concave.form
+        return Coverage(form, parameter, self.weights) if form else None
+
     @property
     def defines_coverage(self) -> bool:
         return self.target is not None
@@ -249,6 +254,9 @@ class FacilityLocation(WeightedCoverage):
     With a similarity matrix as features (the places are the items themselves), the value of a set
     is how well it represents all items. A soft set serves u with max_a s_a · h_{a,u}.
     """
+
+    def compiled(self) -> Coverage | None:
+        return Coverage("facility_location", weights=self.weights)
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return level
@@ -284,6 +292,9 @@ class ProbabilisticCoverage(WeightedCoverage):
     initial_level: ClassVar[float] = 1.0
     feature_ceiling: ClassVar[float] = 1.0
     level_ceiling: ClassVar[float] = 1.0
+
+    def compiled(self) -> Coverage | None:
+        return Coverage("probabilistic", weights=self.weights)
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return 1 - level

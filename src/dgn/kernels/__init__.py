@@ -1,0 +1,215 @@
+"""Compiled searches for NumPy arrays: plain C, loaded with ctypes, which releases the GIL.
+
+They are compiled when the package is installed, if there is a C compiler. Without them, or with
+DGN_KERNELS=off in the environment, NumPy computes the same results, slower.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.kernels.build import LIBRARY, REPORT
+from dgn.threads import available_cores
+
+FORMS = {
+    "log1p": 0,
+    "sqrt": 1,
+    "linear": 2,
+    "power": 3,
+    "one_minus_exp": 4,
+    "saturated": 5,
+    "facility_location": 6,
+    "probabilistic": 7,
+}
+"""How the coverage of a feature grows; the numbers are those of greedy.h."""
+
+LEVELS = ("baseline", "AVX2", "AVX-512")
+_WORK_PER_THREAD = 2_000_000
+"""Numbers that are worth a thread of their own: about a millisecond of work."""
+
+
+class _Problem(ctypes.Structure):
+    _fields_ = (
+        ("features", ctypes.c_void_p),
+        ("start", ctypes.c_void_p),
+        ("mask", ctypes.c_void_p),
+        ("weights", ctypes.c_void_p),
+        ("level", ctypes.c_void_p),
+        ("weights_stride", ctypes.c_int64),
+        ("level_stride", ctypes.c_int64),
+        ("sets", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+        ("parameter", ctypes.c_double),
+        ("stop_share", ctypes.c_double),
+        ("form", ctypes.c_int32),
+        ("is_double", ctypes.c_int32),
+    )
+
+
+class _Result(ctypes.Structure):
+    _fields_ = (
+        ("indices", ctypes.c_void_p),
+        ("gains", ctypes.c_void_p),
+        ("bounds", ctypes.c_void_p),
+        ("work", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """A coverage function as the kernels know it.
+
+    Attributes:
+        form: One of FORMS.
+        parameter: The exponent of "power", the cap of "saturated".
+        weights: [features] or [batch, features]; None if every feature weighs 1.
+    """
+
+    form: str
+    parameter: float = 0.0
+    weights: NDArray[Any] | None = None
+
+
+@functools.cache
+def _library() -> Any:
+    """The shared library; None if there is none."""
+    if os.environ.get("DGN_KERNELS", "").lower() in {"off", "0", "no"} or not LIBRARY.is_file():
+        return None
+    try:
+        library: Any = ctypes.CDLL(str(LIBRARY))
+        library.dgn_greedy.argtypes = (
+            ctypes.c_int32,
+            ctypes.POINTER(_Problem),
+            ctypes.POINTER(_Result),
+        )
+        library.dgn_greedy.restype = None
+        library.dgn_highest_level.restype = ctypes.c_int32
+    except (OSError, AttributeError):
+        return None  # made for another machine
+    return library
+
+
+def is_available() -> bool:
+    """Whether the compiled kernels are used."""
+    return _library() is not None
+
+
+def highest_level() -> int:
+    """The level of the processor that is used, an index of LEVELS."""
+    return int(_library().dgn_highest_level())
+
+
+def describe() -> str:
+    """Which form of the search is used, and why."""
+    if is_available():
+        how = REPORT.read_text(encoding="utf-8").strip() if REPORT.is_file() else "compiled"
+        return f"C, {LEVELS[highest_level()]} ({how})"
+    if os.environ.get("DGN_KERNELS"):
+        return f"NumPy (DGN_KERNELS={os.environ['DGN_KERNELS']})"
+    if LIBRARY.is_file():
+        return f"NumPy ({LIBRARY} was made for another machine)"
+    why = REPORT.read_text(encoding="utf-8").strip() if REPORT.is_file() else "not compiled"
+    return f"NumPy ({why})"
+
+
+def greedy(
+    coverage: Coverage,
+    features: NDArray[Any],
+    mask: NDArray[np.bool_] | None,
+    level: NDArray[Any] | None,
+    k: int,
+    stop_share: float = 0.0,
+    *,
+    processor: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+    """Forward greedy on every set of a batch.
+
+    Args:
+        coverage: The set function.
+        features: [batch, items, features], float32 or float64, at least 0.
+        mask: [batch, items], False for padding.
+        level: [batch, features], what is already covered; None for nothing.
+        k: The number of items to select.
+        stop_share: Stop before an item that adds less than this share of what the first one added.
+        processor: An index of LEVELS; by default the highest.
+
+    Returns:
+        The selected items, [batch, k], −1 for none; their gains, 0 for none; and for each set a
+        bound that no set of k items exceeds.
+    """
+    batch, items, width = features.shape
+    features = np.ascontiguousarray(features)
+    k = min(k, items)
+    indices = np.empty((batch, k), np.int64)
+    gains = np.empty((batch, k), features.dtype)
+    bounds = np.empty(batch, features.dtype)
+    weights, weights_stride = _rows(coverage.weights, features, width)
+    levels, level_stride = _rows(level, features, width)
+    hidden = None if mask is None else np.ascontiguousarray(mask)
+    size = features.dtype.itemsize
+    chosen_level = highest_level() if processor is None else processor
+
+    def search(first: int, last: int) -> None:
+        starts = np.arange(last - first + 1, dtype=np.int64) * items
+        work = np.empty(3 * width + k + items, features.dtype)
+        problem = _Problem(
+            features=features.ctypes.data + first * items * width * size,
+            start=starts.ctypes.data,
+            mask=None if hidden is None else hidden.ctypes.data + first * items,
+            weights=None
+            if weights is None
+            else weights.ctypes.data + first * weights_stride * size,
+            level=None if levels is None else levels.ctypes.data + first * level_stride * size,
+            weights_stride=weights_stride,
+            level_stride=level_stride,
+            sets=last - first,
+            width=width,
+            k=k,
+            parameter=coverage.parameter,
+            stop_share=stop_share,
+            form=FORMS[coverage.form],
+            is_double=features.dtype == np.float64,
+        )
+        result = _Result(
+            indices=indices.ctypes.data + first * k * 8,
+            gains=gains.ctypes.data + first * k * size,
+            bounds=bounds.ctypes.data + first * size,
+            work=work.ctypes.data,
+        )
+        _library().dgn_greedy(chosen_level, ctypes.byref(problem), ctypes.byref(result))
+
+    _over_threads(search, batch, items * width * (k + 1))
+    return indices, gains, bounds
+
+
+def _rows(
+    values: NDArray[Any] | None, features: NDArray[Any], width: int
+) -> tuple[NDArray[Any] | None, int]:
+    """The values with the dtype of the features, and how far the rows of two sets are apart."""
+    if values is None:
+        return None, 0
+    own = np.ascontiguousarray(values, dtype=features.dtype)
+    return own, width if own.ndim == 2 and own.shape[0] > 1 else 0
+
+
+def _over_threads(search: Callable[[int, int], None], batch: int, work: int) -> None:
+    """Run a search on parts of the batch, in as many threads as there is work for."""
+    threads = min(batch, batch * work // _WORK_PER_THREAD)
+    threads = min(threads, available_cores()) if threads > 1 else 1
+    if threads < 2:
+        search(0, batch)
+        return
+    # More parts than threads: one that is interrupted does not delay the others much.
+    edges = np.linspace(0, batch, 4 * threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(search, edges[:-1], edges[1:]))

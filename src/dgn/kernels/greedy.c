@@ -1,0 +1,48 @@
+/* Forward greedy: the gains of all items, k times. Compiled once for every level of the processor.
+ *
+ * All levels compute the same numbers: a row is summed in LANES partial sums whatever the width of
+ * a register is, in a fixed order, and products and sums are not fused (-ffp-contract=off). So a
+ * result does not depend on the machine, on the batch, or on where an item stands.
+ */
+#include "greedy.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifndef DGN_LEVEL
+#define DGN_LEVEL baseline
+#endif
+#define DGN_JOIN(name, level) name##_##level
+#define DGN_NAMED(name, level) DGN_JOIN(name, level)
+
+#if defined(__AVX512F__)
+#define REGISTER 64
+#elif defined(__AVX2__)
+#define REGISTER 32
+#else
+#define REGISTER 16
+#endif
+
+#define REAL float
+#define INTEGER int32_t
+#define LANES 16
+#define SUFFIX(name) name##_f
+#include "search.h"
+#undef REAL
+#undef INTEGER
+#undef LANES
+#undef SUFFIX
+
+#define IS_DOUBLE 1
+#define REAL double
+#define INTEGER int64_t
+#define LANES 8
+#define SUFFIX(name) name##_d
+#include "search.h"
+
+void DGN_NAMED(dgn_greedy, DGN_LEVEL)(const dgn_problem *problem, const dgn_result *result) {
+    if (problem->is_double)
+        search_d(problem, result);
+    else
+        search_f(problem, result);
+}

@@ -1,0 +1,51 @@
+/* Greedy on coverage functions, for NumPy arrays. See greedy.c. */
+#ifndef DGN_GREEDY_H
+#define DGN_GREEDY_H
+
+#include <stdint.h>
+
+/* How the coverage of a feature grows with its level; the numbers are those of kernels/__init__.py. */
+enum {
+    DGN_LOG1P = 0,          /* log(1 + m) */
+    DGN_SQRT = 1,           /* sqrt(m) */
+    DGN_LINEAR = 2,         /* m */
+    DGN_POWER = 3,          /* m ** parameter */
+    DGN_ONE_MINUS_EXP = 4,  /* 1 - exp(-m) */
+    DGN_SATURATED = 5,      /* min(m, parameter) */
+    DGN_FACILITY = 6,       /* the largest h */
+    DGN_PROBABILISTIC = 7,  /* 1 - the product of 1 - h */
+};
+
+/* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1].
+ *
+ * weights and level have one row per set, or one for all sets (stride 0). mask has one byte per
+ * item, 0 for an item that must not be selected; NULL if there are none of these.
+ */
+typedef struct {
+    const void *features;
+    const int64_t *start;
+    const uint8_t *mask;
+    const void *weights;
+    const void *level;
+    int64_t weights_stride;
+    int64_t level_stride;
+    int64_t sets;
+    int64_t width;
+    int64_t k;
+    double parameter;
+    double stop_share;
+    int32_t form;
+    int32_t is_double;
+} dgn_problem;
+
+/* Where the result goes: indices and gains are [sets, k], -1 and 0 where nothing was selected; bounds
+ * is [sets]. `work` has room for 3 * width + k numbers, and as many as the largest set has items.
+ */
+typedef struct {
+    int64_t *indices;
+    void *gains;
+    void *bounds;
+    void *work;
+} dgn_result;
+
+#endif

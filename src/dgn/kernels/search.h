@@ -1,0 +1,291 @@
+/* The search for one type of number, REAL; included by greedy.c for float and for double. */
+
+#define VECTORS (LANES * (int)sizeof(REAL) / REGISTER)
+#define WIDTH (REGISTER / (int)sizeof(REAL))
+#define VECTOR SUFFIX(vector)
+#define BITS SUFFIX(bits)
+
+typedef REAL VECTOR __attribute__((vector_size(REGISTER)));
+typedef INTEGER BITS __attribute__((vector_size(REGISTER)));
+
+static inline VECTOR SUFFIX(load)(const REAL *from) {
+    VECTOR found;
+    memcpy(&found, from, sizeof found);
+    return found;
+}
+
+static inline VECTOR SUFFIX(either)(BITS which, VECTOR yes, VECTOR no) {
+    return (VECTOR)(((BITS)yes & which) | ((BITS)no & ~which));
+}
+
+static inline VECTOR SUFFIX(positive)(VECTOR x) {
+    return SUFFIX(either)(x > 0, x, (VECTOR){0});
+}
+
+/* log(1 + x) for x >= 0.
+ *
+ * 1 + x = 2^e * (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); for e = 0, f is x itself, so that small
+ * x keep all their digits. log(1 + f) is a polynomial (float) or a series in f / (2 + f) (double).
+ * Relative error over the whole range: below 1.5 eps for float, below 3 eps for double (tested).
+ */
+#ifndef IS_DOUBLE
+static inline VECTOR SUFFIX(log1p)(VECTOR x) {
+    const BITS bits = (BITS)(x + 1.0f);
+    const BITS e = (bits - 0x3f3504f3) >> 23;
+    const VECTOR exponent = __builtin_convertvector(e, VECTOR);
+    const VECTOR f = SUFFIX(either)(e == 0, x, (VECTOR)(bits - (e << 23)) - 1.0f);
+    const VECTOR square = f * f;
+    VECTOR q = f * -0.07634429633617401f + 0.12761549651622772f;
+    q = q * f - 0.131601944565773f;
+    q = q * f + 0.14201761782169342f;
+    q = q * f - 0.16623356938362122f;
+    q = q * f + 0.20001226663589478f;
+    q = q * f - 0.250008225440979f;
+    q = q * f + 0.3333333134651184f;
+    VECTOR found = q * (square * f) - 0.5f * square;
+    found = found + exponent * -2.12194440e-4f; /* log(2) in two parts: the first is exact */
+    found = found + f;
+    return found + exponent * 0.693359375f;
+}
+#else
+static inline VECTOR SUFFIX(log1p)(VECTOR x) {
+    const BITS bits = (BITS)(x + 1.0);
+    const BITS e = (bits - 0x3fe6a09e667f3bcd) >> 52;
+    const VECTOR exponent = __builtin_convertvector(e, VECTOR);
+    const VECTOR f = SUFFIX(either)(e == 0, x, (VECTOR)(bits - (e << 52)) - 1.0);
+    const VECTOR s = f / (f + 2.0), t = s * s;
+    /* 2 * atanh(s) / s - 2, divided by t: 2/3 + 2/5 t + 2/7 t^2 + ...; t is below 0.0295. */
+    VECTOR q = t * (2.0 / 23) + 2.0 / 21;
+    q = q * t + 2.0 / 19;
+    q = q * t + 2.0 / 17;
+    q = q * t + 2.0 / 15;
+    q = q * t + 2.0 / 13;
+    q = q * t + 2.0 / 11;
+    q = q * t + 2.0 / 9;
+    q = q * t + 2.0 / 7;
+    q = q * t + 2.0 / 5;
+    q = q * t + 2.0 / 3;
+    const VECTOR half = 0.5 * (f * f);
+    /* f - (half - s * (half + t * q)), which keeps the digits of small f. */
+    const VECTOR found = f - (half - s * (half + t * q));
+    const VECTOR low = exponent * 1.90821492927058770002e-10;
+    return found + low + exponent * 6.93147180369123816490e-01;
+}
+#endif
+
+/* The increase of the coverage of a feature at some level by h. `now` is what `prepare` computed. */
+#define TERM_LOG1P SUFFIX(log1p)(h * now)
+#define TERM_SQRT h / (SUFFIX(either)(h + level > 0, SUFFIX(root)(h + level), (VECTOR){0} + 1) + now)
+#define TERM_LINEAR h
+#define TERM_SATURATED SUFFIX(either)(h < now, h, now)
+#define TERM_FACILITY SUFFIX(positive)(h - level)
+#define TERM_PRODUCT h * now
+
+static inline VECTOR SUFFIX(root)(VECTOR x) {
+    REAL lanes[WIDTH];
+    memcpy(lanes, &x, sizeof lanes);
+    for (int lane = 0; lane < WIDTH; lane++)
+        lanes[lane] = sizeof(REAL) == 4 ? (REAL)sqrtf((float)lanes[lane]) : (REAL)sqrt(lanes[lane]);
+    return SUFFIX(load)(lanes);
+}
+
+/* The last lanes of a row, filled up with zeros. */
+static inline VECTOR SUFFIX(rest)(const REAL *from, int64_t count) {
+    REAL filled[WIDTH] = {0};
+    if (count > 0)
+        memcpy(filled, from, (size_t)(count < WIDTH ? count : WIDTH) * sizeof(REAL));
+    return SUFFIX(load)(filled);
+}
+
+static inline REAL SUFFIX(total)(const VECTOR *sums) {
+    REAL lanes[LANES], found = 0;
+    memcpy(lanes, sums, sizeof lanes);
+    for (int lane = 0; lane < LANES; lane++)
+        found += lanes[lane];
+    return found;
+}
+
+#define DEFINE_ROW_GAIN(name, term)                                                                \
+    static REAL SUFFIX(name)(const REAL *row, const REAL *weights, const REAL *prepared,           \
+                             const REAL *levels, int64_t width) {                                  \
+        VECTOR sums[VECTORS];                                                                      \
+        for (int j = 0; j < VECTORS; j++)                                                          \
+            sums[j] = (VECTOR){0};                                                                 \
+        int64_t u = 0;                                                                             \
+        for (; u + LANES <= width; u += LANES)                                                     \
+            for (int j = 0; j < VECTORS; j++) {                                                    \
+                const int64_t at = u + j * WIDTH;                                                  \
+                const VECTOR h = SUFFIX(load)(row + at), now = SUFFIX(load)(prepared + at);        \
+                const VECTOR level = SUFFIX(load)(levels + at);                                    \
+                (void)now, (void)level;                                                            \
+                sums[j] += SUFFIX(load)(weights + at) * (term);                                    \
+            }                                                                                      \
+        for (int j = 0; u < width && j < VECTORS; j++) {                                           \
+            const int64_t at = u + j * WIDTH, left = width - at;                                   \
+            if (left <= 0)                                                                         \
+                break;                                                                             \
+            const VECTOR h = SUFFIX(rest)(row + at, left);                                         \
+            const VECTOR now = SUFFIX(rest)(prepared + at, left);                                  \
+            const VECTOR level = SUFFIX(rest)(levels + at, left);                                  \
+            (void)now, (void)level;                                                                \
+            sums[j] += SUFFIX(rest)(weights + at, left) * (term);                                  \
+        }                                                                                          \
+        return SUFFIX(total)(sums);                                                                \
+    }
+
+DEFINE_ROW_GAIN(log1p_gain, TERM_LOG1P)
+DEFINE_ROW_GAIN(sqrt_gain, TERM_SQRT)
+DEFINE_ROW_GAIN(linear_gain, TERM_LINEAR)
+DEFINE_ROW_GAIN(saturated_gain, TERM_SATURATED)
+DEFINE_ROW_GAIN(facility_gain, TERM_FACILITY)
+DEFINE_ROW_GAIN(product_gain, TERM_PRODUCT)
+
+/* Without vectors: powers and exponentials are those of the C library. */
+static REAL SUFFIX(power_gain)(const REAL *row, const REAL *weights, const REAL *prepared,
+                               const REAL *levels, int64_t width, double exponent) {
+    double found = 0;
+    for (int64_t u = 0; u < width; u++) {
+        const double h = row[u], level = levels[u];
+        if (h <= 0)
+            continue;
+        const double more = h <= level ? prepared[u] * expm1(exponent * log1p(h / level))
+                                       : pow(level + h, exponent) - prepared[u];
+        found += more > 0 ? weights[u] * more : 0;
+    }
+    return (REAL)found;
+}
+
+static REAL SUFFIX(exp_gain)(const REAL *row, const REAL *weights, const REAL *prepared,
+                             int64_t width) {
+    double found = 0;
+    for (int64_t u = 0; u < width; u++)
+        found += (double)weights[u] * prepared[u] * -expm1(-(double)row[u]);
+    return (REAL)found;
+}
+
+/* What the gains of all items have in common, feature by feature. */
+static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *level, REAL *prepared) {
+    const REAL cap = (REAL)problem->parameter;
+    for (int64_t u = 0; u < problem->width; u++) {
+        const REAL m = level[u];
+        switch (problem->form) {
+        case DGN_LOG1P: prepared[u] = 1 / (1 + m); break;
+        case DGN_SQRT: prepared[u] = (REAL)sqrt((double)m); break;
+        case DGN_POWER: prepared[u] = (REAL)pow((double)m, problem->parameter); break;
+        case DGN_ONE_MINUS_EXP: prepared[u] = (REAL)exp(-(double)m); break;
+        case DGN_SATURATED: prepared[u] = cap > m ? cap - m : 0; break;
+        default: prepared[u] = m;
+        }
+    }
+}
+
+static void SUFFIX(raise)(const dgn_problem *problem, const REAL *row, REAL *level) {
+    for (int64_t u = 0; u < problem->width; u++) {
+        if (problem->form == DGN_FACILITY)
+            level[u] = row[u] > level[u] ? row[u] : level[u];
+        else if (problem->form == DGN_PROBABILISTIC)
+            level[u] *= 1 - row[u];
+        else
+            level[u] += row[u];
+    }
+}
+
+static REAL SUFFIX(gain)(const dgn_problem *problem, const REAL *row, const REAL *weights,
+                         const REAL *prepared, const REAL *level) {
+    const int64_t width = problem->width;
+    switch (problem->form) {
+    case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width);
+    case DGN_SQRT: return SUFFIX(sqrt_gain)(row, weights, prepared, level, width);
+    case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width);
+    case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width);
+    case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width);
+    case DGN_PROBABILISTIC: return SUFFIX(product_gain)(row, weights, prepared, level, width);
+    case DGN_ONE_MINUS_EXP: return SUFFIX(exp_gain)(row, weights, prepared, width);
+    default:
+        return SUFFIX(power_gain)(row, weights, prepared, level, width, problem->parameter);
+    }
+}
+
+/* The sum of the k largest gains; those of selected items and of padding are 0. `largest` is sorted. */
+static double SUFFIX(largest_sum)(const REAL *gains, int64_t items, int64_t k, REAL *largest) {
+    int64_t held = 0;
+    for (int64_t a = 0; a < items; a++) {
+        const REAL gain = gains[a] > 0 ? gains[a] : 0;
+        if (held == k && gain <= largest[k - 1])
+            continue;
+        int64_t place = held < k ? held++ : k - 1;
+        for (; place > 0 && largest[place - 1] < gain; place--)
+            largest[place] = largest[place - 1];
+        largest[place] = gain;
+    }
+    double found = 0;
+    for (int64_t j = held; j-- > 0;)
+        found += largest[j];
+    return found;
+}
+
+static void SUFFIX(search)(const dgn_problem *problem, const dgn_result *result) {
+    const int64_t width = problem->width, k = problem->k;
+    REAL *const level = result->work, *const prepared = level + width;
+    REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    for (int64_t set = 0; set < problem->sets; set++) {
+        const int64_t first = problem->start[set], items = problem->start[set + 1] - first;
+        const REAL *const rows = (const REAL *)problem->features + first * width;
+        const uint8_t *const mask = problem->mask ? problem->mask + first : 0;
+        const REAL *const weights =
+            problem->weights ? (const REAL *)problem->weights + set * problem->weights_stride : ones;
+        int64_t *const chosen = result->indices + set * k;
+        REAL *const added = (REAL *)result->gains + set * k;
+        if (problem->level)
+            memcpy(level, (const REAL *)problem->level + set * problem->level_stride,
+                   (size_t)width * sizeof(REAL));
+        else
+            for (int64_t u = 0; u < width; u++)
+                level[u] = problem->form == DGN_PROBABILISTIC ? 1 : 0;
+        for (int64_t j = 0; j < k; j++) {
+            chosen[j] = -1;
+            added[j] = 0;
+        }
+        for (int64_t a = 0; a < items; a++)
+            gains[a] = mask && !mask[a] ? -1 : 0; /* below 0: not to be selected, or selected */
+        double value = 0, bound = INFINITY, enough = 0;
+        for (int64_t step = 0;; step++) {
+            int64_t best = -1;
+            SUFFIX(prepare)(problem, level, prepared);
+            for (int64_t a = 0; a < items; a++) {
+                if (gains[a] < 0)
+                    continue;
+                gains[a] = SUFFIX(gain)(problem, rows + a * width, weights, prepared, level);
+                if (best < 0 || gains[a] > gains[best])
+                    best = a;
+            }
+            const double reachable = value + SUFFIX(largest_sum)(gains, items, k, largest);
+            if (reachable < bound)
+                bound = reachable;
+            if (step == 0 && best >= 0)
+                enough = (REAL)problem->stop_share * gains[best];
+            if (step == k || best < 0 || gains[best] < (REAL)enough)
+                break;
+            chosen[step] = best;
+            added[step] = gains[best];
+            value += gains[best];
+            gains[best] = -1;
+            SUFFIX(raise)(problem, rows + best * width, level);
+        }
+        ((REAL *)result->bounds)[set] = (REAL)bound;
+    }
+}
+
+#undef VECTORS
+#undef WIDTH
+#undef VECTOR
+#undef BITS
+#undef TERM_LOG1P
+#undef TERM_SQRT
+#undef TERM_LINEAR
+#undef TERM_SATURATED
+#undef TERM_FACILITY
+#undef TERM_PRODUCT
+#undef DEFINE_ROW_GAIN

@@ -1,0 +1,242 @@
+"""The compiled kernels against the reference in NumPy, at every level of the processor."""
+
+import ctypes
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dgn import kernels
+from dgn.cli.main import main
+from dgn.kernels import build
+from dgn.maximizers import greedy
+from dgn.maximizers.greedy import _search
+from dgn.objectives import (
+    Concave,
+    FacilityLocation,
+    FeatureCoverage,
+    Items,
+    Log1p,
+    OneMinusExp,
+    Power,
+    ProbabilisticCoverage,
+    Saturated,
+    SetFunction,
+    Sqrt,
+)
+
+needs_kernels = pytest.mark.skipif(
+    not kernels.is_available(), reason=f"the search is {kernels.describe()}"
+)
+CONCAVE: list[Concave] = [
+    Log1p(),
+    Sqrt(),
+    Power(1.0),
+    Power(0.3),
+    OneMinusExp(),
+    Saturated(1.5),
+]
+
+
+def function_of(kind: int, weights: np.ndarray | None) -> SetFunction:
+    if kind < len(CONCAVE):
+        return FeatureCoverage(weights, CONCAVE[kind])
+    return FacilityLocation(weights) if kind == len(CONCAVE) else ProbabilisticCoverage(weights)
+
+
+KINDS = range(len(CONCAVE) + 2)
+
+
+def instance(seed: int, dtype: type) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, int]:
+    """Features, weights, mask and k of a batch; sizes from 1 up, with repeated items and zeros."""
+    random = np.random.default_rng(seed)
+    batch, items, width = (int(random.integers(1, most)) for most in (5, 12, 40))
+    features = random.gamma(0.5, size=(batch, items, width))
+    features[random.random(features.shape) < 0.2] = 0
+    if items > 2:
+        features[:, -1] = features[:, 0]
+    features = np.minimum(features, 1).astype(dtype)
+    weights = [None, random.gamma(1.0, size=width), random.gamma(1.0, size=(batch, width))][
+        seed % 3
+    ]
+    mask = random.random((batch, items)) < 0.8
+    mask[:, 0] = True
+    weights = None if weights is None else weights.astype(dtype)
+    return features, weights, mask, int(random.integers(1, 8))
+
+
+def check(seed: int, kind: int, dtype: type, level: int | None) -> None:
+    features, weights, mask, k = instance(seed, dtype)
+    f, items = function_of(kind, weights), Items(features, mask)
+    share = [0.0, 0.5][seed % 2]
+    wanted = _search(f, items, f.empty(items), k, share)
+    coverage = f.compiled()
+    assert coverage is not None
+    indices, gains, bounds = kernels.greedy(
+        coverage, items.features, items.mask, None, k, share, processor=level
+    )
+    exact = dtype is np.float64
+    close = {"rtol": 1e-12, "atol": 1e-12} if exact else {"rtol": 2e-5, "atol": 2e-6}
+    if exact or np.array_equal(indices, wanted.indices):
+        np.testing.assert_array_equal(indices, wanted.indices)
+        np.testing.assert_allclose(gains, wanted.gains, **close)
+    else:  # two items whose gains are equal up to rounding
+        np.testing.assert_allclose(gains.sum(axis=1), wanted.gains.sum(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(bounds, wanted.bounds, **close)
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_selections_as_the_reference(kind: int, dtype: type) -> None:
+    for seed in range(120):
+        check(seed, kind, dtype, None)
+
+
+@pytest.mark.slow
+@needs_kernels
+@pytest.mark.parametrize("part", range(13))
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_selections_as_the_reference_many_times(kind: int, part: int) -> None:
+    for seed in range(part * 10_000, (part + 1) * 10_000):
+        check(seed, kind, np.float64, None)
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_level_of_the_processor_computes_the_same_bits(kind: int, dtype: type) -> None:
+    levels = range(kernels.highest_level() + 1)
+    for seed in range(30):
+        features, weights, mask, k = instance(seed, dtype)
+        coverage = function_of(kind, weights).compiled()
+        assert coverage is not None
+        found = [
+            kernels.greedy(coverage, features * mask[..., None], mask, None, k, processor=level)
+            for level in levels
+        ]
+        for other in found[1:]:
+            for one, two in zip(found[0], other, strict=True):
+                np.testing.assert_array_equal(one, two)
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_threads_and_contexts_change_nothing(
+    kind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(kind)
+    features = random.random((64, 9, 20)).astype(np.float32)
+    f = function_of(kind, random.random((64, 20)).astype(np.float32))
+    whole = greedy(f, features, 4)
+    monkeypatch.setattr(kernels, "_WORK_PER_THREAD", 1)
+    monkeypatch.setattr(kernels, "available_cores", lambda: 3)
+    assert list(greedy(f, features, 4)) == list(whole)
+    for row in range(0, 64, 7):
+        assert greedy(f.of_set(row), features[row], 4) == whole[row]
+    items = Items(features)
+    first = np.eye(9, dtype=np.float32)[np.zeros(64, int)]
+    context = f.add(items, f.empty(items), first)
+    given = greedy(f, features, 3, context=context)
+    reference = _search(f, items, f.empty(items, context), 3, 0.0)
+    np.testing.assert_array_equal(given.indices, reference.indices)
+    np.testing.assert_allclose(given.gains, reference.gains, rtol=1e-4, atol=1e-6)
+
+
+@needs_kernels
+@pytest.mark.parametrize(("dtype", "most"), [(np.float32, 1.5), (np.float64, 3.0)])
+def test_the_error_of_the_logarithm(dtype: type, most: float) -> None:
+    limits = np.finfo(dtype)
+    x = np.exp(np.linspace(math.log(limits.tiny), math.log(limits.max), 200_000)).astype(dtype)
+    _, gains, _ = kernels.greedy(kernels.Coverage("log1p"), x[:, None, None], None, None, 1)
+    truth = np.log1p(x.astype(np.longdouble))
+    error = np.abs(gains[:, 0].astype(np.longdouble) - truth) / truth
+    assert float(error.max()) < most * limits.eps
+
+
+@needs_kernels
+def test_arrays_that_are_not_contiguous() -> None:
+    random = np.random.default_rng(0)
+    features = random.random((4, 30, 8)).transpose(0, 2, 1)
+    f = FeatureCoverage(random.random(60)[::2])
+    items = Items(features)
+    found, wanted = greedy(f, features, 3), _search(f, items, f.empty(items), 3, 0.0)
+    np.testing.assert_array_equal(found.indices, wanted.indices)
+
+
+def test_without_kernels_numpy_does_the_same() -> None:
+    program = (
+        "import json, numpy as np, dgn; from dgn import kernels\n"
+        "x = np.random.default_rng(0).random((20, 12))\n"
+        "found = dgn.greedy(dgn.FeatureCoverage(np.ones(12)), x, 5)\n"
+        "print(json.dumps([kernels.describe(), found.indices, found.values]))"
+    )
+    environment = {**os.environ, "DGN_KERNELS": "off"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=True
+    )
+    described, indices, values = json.loads(done.stdout)
+    assert described == "NumPy (DGN_KERNELS=off)"
+    features = np.random.default_rng(0).random((20, 12))
+    here = greedy(FeatureCoverage(np.ones(12)), features, 5)
+    assert list(here.indices) == indices
+    assert list(here.values) == pytest.approx(values)
+
+
+def test_info_says_which_search_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    assert kernels.describe() in capsys.readouterr().out
+    assert main(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["search"] == kernels.describe()
+
+
+def test_without_a_compiler_the_build_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "find_compiler", lambda: None)
+    library = tmp_path / "_kernels.so"
+    library.write_bytes(b"old")
+    assert not build.build(library)
+    assert not library.exists()
+    assert "no C compiler" in library.with_suffix(".txt").read_text()
+
+
+def test_a_compiler_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        build, "find_compiler", lambda: [sys.executable, "-c", "raise SystemExit(3)"]
+    )
+    assert not build.build(tmp_path / "_kernels.so")
+    assert "failed" in (tmp_path / "_kernels.txt").read_text()
+
+
+@pytest.mark.skipif(build.find_compiler() is None, reason="there is no C compiler")
+def test_the_kernels_can_be_built(tmp_path: Path) -> None:
+    library = tmp_path / "_kernels.so"
+    assert build.build(library), library.with_suffix(".txt").read_text()
+    assert ctypes.CDLL(str(library)).dgn_highest_level() >= 0
+
+
+@pytest.mark.skipif(build.find_compiler() is None, reason="there is no C compiler")
+def test_the_kernels_touch_no_memory_of_others(tmp_path: Path) -> None:
+    """Odd sizes under AddressSanitizer and UBSan, at every level."""
+    compiler = build.find_compiler()
+    assert compiler is not None
+    flags = [*build.FLAGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    harness = Path(__file__).with_name("harness.c")
+    try:
+        objects = build.compile_levels(compiler, tmp_path, flags)
+        own = ["-I", str(build.SOURCES), str(harness), *map(str, objects), "-lm"]
+        program = tmp_path / "harness"
+        subprocess.run(
+            [*compiler, *flags, *own, "-o", str(program)], check=True, capture_output=True
+        )
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no sanitizers here: {error.stderr[:200]!r}")
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("searched")
