@@ -23,7 +23,7 @@ REPORT = SOURCES / "_kernels.txt"
 FLAGS = (
     "-std=c11",
     "-O3",
-    "-ffp-contract=off",
+    "-ffp-contract=fast",
     "-fno-math-errno",
     "-Wall",
     "-Wextra",
@@ -31,8 +31,8 @@ FLAGS = (
     "-Wno-psabi",
 )
 _X86_LEVELS = {
-    "avx2": ("-mavx2",),
-    "avx512": ("-mavx512f", "-mavx512dq", "-mavx512vl"),
+    "avx2": ("-mavx2", "-mfma"),
+    "avx512": ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mfma"),
 }
 
 

@@ -1,8 +1,8 @@
 /* Forward greedy: the gains of all items, k times. Compiled once for every level of the processor.
  *
- * All levels compute the same numbers: a row is summed in LANES partial sums whatever the width of
- * a register is, in a fixed order, and products and sums are not fused (-ffp-contract=off). So a
- * result does not depend on the machine, on the batch, or on where an item stands.
+ * A row is summed in LANES partial sums whatever the width of a register is, in a fixed order, so
+ * that a result does not depend on the batch or on where an item stands. Levels differ by the rounding
+ * of products, which AVX2 and AVX-512 fuse with sums.
  */
 #include "greedy.h"
 

@@ -6,8 +6,6 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
-import numpy as np
-
 from dgn.arrays import Array, device_of, namespace
 from dgn.errors import InvalidInput
 from dgn.maximizers.selection import Selection, Selections
@@ -28,29 +26,7 @@ def checked_items(objective: Any, items: Items | Array, context: State | None) -
     items = as_items(items).widened()
     items.check_filled()
     objective.check(items, context)
-    _check_extent(objective, items)
     return items
-
-
-def _check_extent(objective: SetFunction, items: Items) -> None:
-    """Raise InvalidInput if values of sets are too large or too small for the dtype."""
-    with np.errstate(all="ignore"):
-        extent = objective.extent(items)
-    if extent is None:
-        return
-    xp, dtype = namespace(items.features), items.features.dtype
-    limits = xp.finfo(dtype)
-    reached, highest = extent
-    # Below this, the smallest differences between values are lost.
-    least = float(limits.smallest_normal) / float(limits.eps)
-    for wrong, size in ((~(highest <= float(limits.max)), "large"), (reached < least, "small")):
-        if bool(xp.any(wrong)):
-            row = int(xp.nonzero(wrong)[0][0])
-            raise InvalidInput(
-                "features",
-                message=f"The values of set {row} are too {size} for {dtype}; scale the features "
-                "or the weights, or use a wider dtype.",
-            )
 
 
 def checked_count(k: Any) -> int:

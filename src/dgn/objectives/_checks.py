@@ -7,6 +7,9 @@ next to the search. The position of a bad value is determined only after one was
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from dgn.arrays import Array, namespace
 from dgn.errors import InvalidInput
@@ -80,3 +83,24 @@ def check_room(cap: float, level: Array, features: Array, largest: float) -> Non
             message=f"context has a level of {found:g}, next to which {features.dtype} rounds "
             f"features of {largest:g}. Use float64, or subtract the context from the cap.",
         )
+
+
+def check_extent(extent: Callable[[], tuple[Array, Array] | None], features: Array) -> None:
+    """Raise InvalidInput if values of sets are too large or too small for the dtype."""
+    with np.errstate(all="ignore"):
+        found = extent()
+    if found is None:
+        return
+    xp, dtype = namespace(features), features.dtype
+    limits = xp.finfo(dtype)
+    reached, highest = found
+    # Below this, the smallest differences between values are lost.
+    least = float(limits.smallest_normal) / float(limits.eps)
+    for wrong, size in ((~(highest <= float(limits.max)), "large"), (reached < least, "small")):
+        if bool(xp.any(wrong)):
+            row = int(xp.nonzero(wrong)[0][0])
+            raise InvalidInput(
+                "features",
+                message=f"The values of set {row} are too {size} for {dtype}; scale the features "
+                "or the weights, or use a wider dtype.",
+            )

@@ -26,11 +26,13 @@ class Items:
     Attributes:
         single: Whether the features were given as one set, without a batch axis. Maximizers then
             return one `Selection` instead of `Selections`.
+        has_padding: False if it is known that every item is real.
     """
 
     features: Array
     mask: Array = None
     single: bool = field(init=False, default=False)
+    has_padding: bool = field(init=False, default=True)
 
     def __post_init__(self) -> None:
         features = _as_batch("features", self.features, dimensions=3)
@@ -49,6 +51,7 @@ class Items:
             )
         if self.mask is None:
             mask = xp.ones(features.shape[:2], dtype=xp.bool, device=device_of(features))
+            object.__setattr__(self, "has_padding", False)
         else:
             mask = _as_batch("mask", self.mask, dimensions=2)
             _check_mask(mask, features)
@@ -115,6 +118,8 @@ class Items:
 
     def check_filled(self) -> None:
         """Raise InvalidInput if a set has no real item at all."""
+        if not self.has_padding:
+            return
         xp = namespace(self.mask)
         filled = xp.any(self.mask, axis=1)
         if not bool(xp.all(filled)):
@@ -274,6 +279,7 @@ def _trusted(features: Array, mask: Array) -> Items:
     items = object.__new__(Items)
     object.__setattr__(items, "features", features)
     object.__setattr__(items, "mask", mask)
+    object.__setattr__(items, "has_padding", True)
     return items
 
 

@@ -7,11 +7,19 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
+import numpy as np
+
 from dgn.arrays import Array, Float, cast_like, device_of, namespace, requires_gradient
 from dgn.errors import InvalidInput
 from dgn.kernels import Coverage
 from dgn.numerics import row_dot, safe_divide
-from dgn.objectives._checks import check_maker, check_range, check_room, check_sum
+from dgn.objectives._checks import (
+    check_extent,
+    check_maker,
+    check_range,
+    check_room,
+    check_sum,
+)
 from dgn.objectives.base import Items, SetFunction, State
 from dgn.objectives.concave import Concave, Log1p, Saturated
 
@@ -104,15 +112,32 @@ class WeightedCoverage(SetFunction):
         largest = check_range("features", items.features, ceiling=self.feature_ceiling)
         if self.adds_up:
             check_sum(largest, items.features)
+        lightest = heaviest = 1.0
         if self.weights is not None:
             self._check_weights_fit(items)
-            check_range("weights", cast_like(self.weights, items.features))
+            weights = cast_like(self.weights, items.features)
+            heaviest = check_range("weights", weights)
+            lightest = namespace(weights).min(weights).item()
+        if not self._is_in_range(items, largest, lightest, heaviest):
+            check_extent(lambda: self.extent(items), items.features)
         if context is not None:
             check_maker(context, type(self).__name__)
             given = check_range("context", context.level, ceiling=self.level_ceiling)
             if self.adds_up:
                 check_sum(largest, items.features, given)
             self.check_precision(items, context, largest)
+
+    def _is_in_range(self, items: Items, largest: float, lightest: float, heaviest: float) -> bool:
+        """Whether all values are surely in the range of the dtype; `extent` is exact and slow."""
+        limits = namespace(items.features).finfo(items.features.dtype)
+        size, width = items.features.shape[1:]
+        most = np.array([[largest]])
+        with np.errstate(all="ignore"):
+            low, high = (self.highest(most, count).item() for count in (1, size))
+        reached = lightest * low
+        return reached >= float(limits.smallest_normal) / float(limits.eps) and (
+            size + 1
+        ) * width * heaviest * high <= float(limits.max)
 
     def check_precision(self, items: Items, context: State, largest: float) -> None:
         """Raise InvalidInput if the dtype loses what items of this size add to the context."""

@@ -8,7 +8,7 @@ from typing import final
 
 from dgn.arrays import Array, Float, cast_like, device_of, namespace
 from dgn.errors import InvalidInput
-from dgn.objectives._checks import check_maker, check_range
+from dgn.objectives._checks import check_extent, check_maker, check_range
 from dgn.objectives.base import Items, SetFunction, State
 
 
@@ -72,6 +72,7 @@ class Mixture(SetFunction):
         given = (None,) * len(self.functions) if context is None else _parts(context)
         for f, view, part in zip(self.functions, self._views(items), given, strict=True):
             f.check(view, part)
+        check_extent(lambda: self.extent(items), items.features)
 
     def extent(self, items: Items) -> tuple[Array, Array] | None:
         parts = [f.extent(view) for f, view in zip(self.functions, self._views(items), strict=True)]
