@@ -6,10 +6,11 @@ never resembles 1907. What is known about a word is computed once and remembered
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, final
@@ -130,7 +131,7 @@ class _Memory:
 
     def _learn(self, piece: str) -> tuple[int, ...]:
         with self._lock:
-            rows = tuple(self._row(word.lower()) for word in _words_of(piece))
+            rows = tuple(self._row(word.lower()) for word in _split(piece))
             if len(piece) <= _LONGEST_REMEMBERED:
                 self._pieces[piece] = rows
         return rows
@@ -195,13 +196,31 @@ def same_text_key(text: str) -> tuple[str, ...]:
 
     A text without words is equal to itself alone.
     """
-    words = [word.lower() for word in written_words(text)]
-    return tuple(word for word in words if word not in ARTICLES) or (text,)
+    pieces = normalized(text).split()
+    return tuple(itertools.chain.from_iterable(map(_key_of, pieces))) or (text,)
 
 
-def _words_of(piece: str) -> Iterator[str]:
-    for match in _WORD.finditer(piece):
-        yield match.group()[:_LONGEST_WORD]
+def _words_of(piece: str) -> tuple[str, ...]:
+    """The words of a text without spaces; most pieces were met before."""
+    return _remembered_split(piece) if len(piece) <= _LONGEST_REMEMBERED else _split(piece)
+
+
+def _key_of(piece: str) -> tuple[str, ...]:
+    """The same in lower case, without articles."""
+    return _remembered_key(piece) if len(piece) <= _LONGEST_REMEMBERED else _key(piece)
+
+
+def _split(piece: str) -> tuple[str, ...]:
+    return tuple(match.group()[:_LONGEST_WORD] for match in _WORD.finditer(piece))
+
+
+def _key(piece: str) -> tuple[str, ...]:
+    words = (word.lower() for word in _split(piece))
+    return tuple(word for word in words if word not in ARTICLES)
+
+
+_remembered_split = lru_cache(maxsize=2**17)(_split)
+_remembered_key = lru_cache(maxsize=2**17)(_key)
 
 
 @cache
