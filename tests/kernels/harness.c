@@ -1,4 +1,5 @@
 /* Searches sets of odd sizes, each in memory of exactly its size: run under sanitizers. */
+#include "facets.h"
 #include "greedy.h"
 
 #include <stdio.h>
@@ -7,6 +8,10 @@
 
 int32_t dgn_highest_level(void);
 void dgn_greedy(int32_t level, const dgn_problem *problem, const dgn_result *result);
+int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t passages, int64_t titles,
+                        int64_t dimension, int64_t projected, int64_t units);
+void dgn_facets(int32_t level, const dgn_words *words, const dgn_facet_weights *weights,
+                const dgn_query *query, const dgn_facets_result *result);
 
 static uint64_t state = 1;
 
@@ -68,8 +73,88 @@ static void search(int level, int form, int is_double, int64_t sets, int64_t ite
     free(result.work);
 }
 
+enum { WORDS = 40 };
+
+static void compute_facets(int level, int64_t tokens, int64_t passages, int64_t dimension,
+                           int64_t projected, int64_t units) {
+    const int64_t titles = 1 + passages % 3, texts = 1 + passages + titles;
+    int64_t *start = malloc((size_t)(texts + 1) * sizeof *start);
+    start[0] = 0;
+    for (int64_t i = 0; i < texts; i++)
+        start[i + 1] = start[i] + (i ? (int64_t)(number() * 9) : tokens);
+    const int64_t count = start[texts], width = tokens + 2;
+    int64_t *rows = malloc((size_t)count * sizeof *rows), *stem = malloc(WORDS * sizeof *stem);
+    int64_t *title = malloc((size_t)passages * sizeof *title);
+    uint8_t *flags = malloc((size_t)passages);
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = (int64_t)(number() * WORDS);
+    for (int64_t i = 0; i < WORDS; i++)
+        stem[i] = i / 2;
+    for (int64_t i = 0; i < passages; i++) {
+        title[i] = i % titles;
+        flags[i] = number() < 0.5;
+    }
+    const dgn_words words = {filled(WORDS * dimension, 0), filled(WORDS * 5, 0), stem, dimension};
+    const dgn_facet_weights weights = {
+        .word_weight = filled(dimension + 6, 0),
+        .projection = filled(dimension * projected, 0),
+        .hidden = filled((28 + 3 * projected) * units, 0),
+        .hidden_bias = filled(units, 0),
+        .output = filled(units, 0),
+        .projected = projected,
+        .units = units,
+        .threshold = 0.3f,
+        .scale = 12,
+        .relevance = 0.2f,
+        .spread_idf = 2,
+        .title_from = 0.5f,
+        .whole_scale = 3,
+        .longest_query = 40,
+    };
+    const dgn_query query = {.rows = rows,
+                             .start = start,
+                             .title = title,
+                             .position = filled(passages, 0),
+                             .is_ordered = flags,
+                             .follows = flags,
+                             .passages = passages,
+                             .titles = titles};
+    const int64_t room =
+        dgn_facets_work(tokens, count, passages, titles, dimension, projected, units);
+    const dgn_facets_result result = {.features = filled(passages * width, 0),
+                                      .weights = filled(width, 0),
+                                      .target = filled(width, 0),
+                                      .work = malloc((size_t)room * sizeof(float)),
+                                      .features_stride = width,
+                                      .whole = tokens};
+    dgn_facets(level, &words, &weights, &query, &result);
+    const void *const owned[] = {start,
+                                 rows,
+                                 stem,
+                                 title,
+                                 flags,
+                                 words.vectors,
+                                 words.facts,
+                                 weights.word_weight,
+                                 weights.projection,
+                                 weights.hidden,
+                                 weights.hidden_bias,
+                                 weights.output,
+                                 query.position,
+                                 result.features,
+                                 result.weights,
+                                 result.target,
+                                 result.work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free((void *)owned[i]);
+}
+
 int main(void) {
     int searched = 0;
+    for (int level = 0; level <= dgn_highest_level(); level++)
+        for (int64_t tokens = 1; tokens < 40; tokens += 3)
+            for (int64_t passages = 1; passages < 6; passages++)
+                compute_facets(level, tokens, passages, 70 + tokens, passages * 7 % 40, tokens * 5 % 90);
     for (int level = 0; level <= dgn_highest_level(); level++)
         for (int form = DGN_LOG1P; form <= DGN_PROBABILISTIC; form++)
             for (int is_double = 0; is_double < 2; is_double++)

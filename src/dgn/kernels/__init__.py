@@ -81,32 +81,36 @@ class Coverage:
 
 
 @functools.cache
-def _library() -> Any:
+def library() -> Any:
     """The shared library; None if there is none."""
     if os.environ.get("DGN_KERNELS", "").lower() in {"off", "0", "no"} or not LIBRARY.is_file():
         return None
     try:
-        library: Any = ctypes.CDLL(str(LIBRARY))
-        library.dgn_greedy.argtypes = (
+        found: Any = ctypes.CDLL(str(LIBRARY))
+        found.dgn_greedy.argtypes = (
             ctypes.c_int32,
             ctypes.POINTER(_Problem),
             ctypes.POINTER(_Result),
         )
-        library.dgn_greedy.restype = None
-        library.dgn_highest_level.restype = ctypes.c_int32
+        found.dgn_greedy.restype = None
+        found.dgn_facets.restype = None
+        found.dgn_facets_work.restype = ctypes.c_int64
+        found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 7
+        found.dgn_highest_level.restype = ctypes.c_int32
     except (OSError, AttributeError):
-        return None  # made for another machine
-    return library
+        return None  # made for another machine, or by another version
+    return found
 
 
 def is_available() -> bool:
     """Whether the compiled kernels are used."""
-    return _library() is not None
+    return library() is not None
 
 
+@functools.cache
 def highest_level() -> int:
     """The level of the processor that is used, an index of LEVELS."""
-    return int(_library().dgn_highest_level())
+    return int(library().dgn_highest_level())
 
 
 def describe() -> str:
@@ -186,7 +190,7 @@ def greedy(
             bounds=bounds.ctypes.data + first * size,
             work=work.ctypes.data,
         )
-        _library().dgn_greedy(chosen_level, ctypes.byref(problem), ctypes.byref(result))
+        library().dgn_greedy(chosen_level, ctypes.byref(problem), ctypes.byref(result))
 
     _over_threads(search, batch, items * width * (k + 1))
     return indices, gains, bounds

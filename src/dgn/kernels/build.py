@@ -6,6 +6,7 @@ One shared library has the code of every level of the processor, which it choose
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import platform
 import shutil
@@ -77,15 +78,15 @@ def build(library: Path = LIBRARY) -> bool:
 def compile_levels(
     compiler: Sequence[str], folder: Path, flags: Sequence[str] = FLAGS
 ) -> list[Path]:
-    """The object files: the search at every level of the processor, and the choice between them."""
+    """The object files: the kernels at every level of the processor, and their dispatch."""
     is_x86 = platform.machine().lower() in {"x86_64", "amd64"}
     levels = {"baseline": (), **(_X86_LEVELS if is_x86 else {})}
     position = [] if sys.platform == "win32" else ["-fPIC"]
     objects: list[Path] = []
-    for level, options in levels.items():
-        objects.append(folder / f"{level}.o")
+    for (level, options), name in itertools.product(levels.items(), ("greedy", "facets")):
+        objects.append(folder / f"{name}-{level}.o")
         own = [*flags, *position, *options, f"-DDGN_LEVEL={level}"]
-        _run([*compiler, *own, "-c", str(SOURCES / "greedy.c"), "-o", str(objects[-1])])
+        _run([*compiler, *own, "-c", str(SOURCES / f"{name}.c"), "-o", str(objects[-1])])
     objects.append(folder / "dispatch.o")
     own = [*flags, *position, *(["-DDGN_X86"] if is_x86 else [])]
     _run([*compiler, *own, "-c", str(SOURCES / "dispatch.c"), "-o", str(objects[-1])])

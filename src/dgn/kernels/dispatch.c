@@ -1,11 +1,17 @@
 /* Which level of the processor is used: the highest one that it and the binary have. */
+#include "facets.h"
 #include "greedy.h"
 
 typedef void search(const dgn_problem *, const dgn_result *);
+typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
+                    const dgn_facets_result *);
 
 search dgn_greedy_baseline;
+facets dgn_facets_baseline;
+int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
 #ifdef DGN_X86
 search dgn_greedy_avx2, dgn_greedy_avx512;
+facets dgn_facets_avx2, dgn_facets_avx512;
 #endif
 
 /* 0 for the baseline, 1 for AVX2, 2 for AVX-512. */
@@ -34,4 +40,26 @@ void dgn_greedy(int32_t level, const dgn_problem *problem, const dgn_result *res
 #endif
     (void)level;
     dgn_greedy_baseline(problem, result);
+}
+
+/* The room that `dgn_facets` needs, in numbers. */
+int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t passages, int64_t titles,
+                        int64_t dimension, int64_t projected, int64_t units) {
+    return dgn_facets_work_baseline(tokens, count, passages, titles, dimension, projected, units);
+}
+
+void dgn_facets(int32_t level, const dgn_words *words, const dgn_facet_weights *weights,
+                const dgn_query *query, const dgn_facets_result *result) {
+#ifdef DGN_X86
+    if (level == 2) {
+        dgn_facets_avx512(words, weights, query, result);
+        return;
+    }
+    if (level == 1) {
+        dgn_facets_avx2(words, weights, query, result);
+        return;
+    }
+#endif
+    (void)level;
+    dgn_facets_baseline(words, weights, query, result);
 }

@@ -18,6 +18,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.kernels.facets import KnownWords
 from dgn.text.tokens import ARTICLES, FUNCTION_WORDS, QUESTION_WORDS, clean_brackets
 from dgn.text.vectors import SubwordVectors
 
@@ -82,6 +83,14 @@ class WordReader:
             self._memory = _Memory(self)  # other threads keep the one that they have
         return described
 
+    def read_rows(self, texts: Sequence[str]) -> tuple[list[list[int]], KnownWords]:
+        """The words of these texts as rows of all words that were met, for the kernels."""
+        memory = self._memory
+        rows = [memory.rows(text) for text in texts]
+        if len(memory) > _MOST_WORDS:
+            self._memory = _Memory(self)  # other threads keep the one that they have
+        return rows, memory.known()
+
     def describe(self, word: str) -> tuple[NDArray[np.float32], float]:
         """The vector and the IDF of a word."""
         rows = [row for row, start, end in self.vectors.token_spans(word) if end > start]
@@ -122,6 +131,11 @@ class _Memory:
                 for piece, rows in zip(pieces, found, strict=True)
             ]
             return [row for rows in learned for row in rows]
+
+    def known(self) -> KnownWords:
+        """All words that were met so far."""
+        with self._lock:
+            return KnownWords(self._vectors, self._facts, self._stem_of)
 
     def described(self, rows: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
         """Vectors, IDF, stems and kinds of these words."""

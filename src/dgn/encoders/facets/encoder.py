@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn import kernels
 from dgn.encoders.base import Encoder, Facet
-from dgn.encoders.facets.formula import encode
-from dgn.encoders.facets.matching import Matcher, Matches, WordTable
+from dgn.encoders.facets.formula import LONGEST_QUERY, WHOLE_SCALE, encode
+from dgn.encoders.facets.matching import (
+    FUNCTION_WORD_SHARE,
+    IDF_MIDDLE,
+    IDF_SPREAD,
+    SAME_STEM,
+    SOME_NUMBER,
+    TITLE_FROM,
+    Matcher,
+    Matches,
+    WordTable,
+)
 from dgn.encoders.facets.weights import FacetWeights, untrained_weights
-from dgn.objectives import Items, SetFunction
+from dgn.kernels.facets import FacetKernel
+from dgn.objectives import FeatureCoverage, Items, SetFunction
 from dgn.query import Query
 from dgn.text import SubwordVectors, WordReader, open_vectors, token_idf
 
@@ -43,8 +57,45 @@ class FacetEncoder(Encoder):
         self.matcher = Matcher(WordReader(self.vectors, self.idf))
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
+        if kernels.is_available():
+            return self._encode_compiled(queries)
         matches, words = self.matcher.match(queries)
         return encode(self.weights, Matches.of(matches, WordTable.of(words)))
+
+    def _encode_compiled(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
+        texts, known = self.matcher.words_of(queries)
+        features, weights, target, mask = self._kernel.compute(known, texts)
+        return FeatureCoverage(weights, target=target), Items(features, mask)
+
+    @cached_property
+    def _kernel(self) -> FacetKernel:
+        w = {name: np.asarray(weight) for name, weight in vars(self.weights).items()}
+
+        def positive(name: str) -> tuple[float, ...]:
+            return tuple(np.logaddexp(w[name], 0).tolist())
+
+        arrays = ("word_weight", "projection", "hidden", "hidden_bias", "output")
+        has_relevance = len(w["relevance_weight"]) > 0
+        numbers = {
+            "threshold": w["threshold"].item(),
+            "scale": math.exp(w["log_scale"].item()),
+            "bonus": positive("bonus"),
+            "title": positive("title")[0],
+            "neighbours": positive("neighbours"),
+            "likeness": positive("likeness")[0],
+            "likeness_from": w["likeness"][1].item(),
+            "relevance": positive("relevance_weight")[0] if has_relevance else -1.0,
+            "output_bias": w["output_bias"].item(),
+            "middle_idf": IDF_MIDDLE,
+            "spread_idf": IDF_SPREAD,
+            "same_stem": SAME_STEM,
+            "some_number": SOME_NUMBER,
+            "title_from": TITLE_FROM,
+            "function_share": FUNCTION_WORD_SHARE,
+            "whole_scale": WHOLE_SCALE,
+            "longest_query": LONGEST_QUERY,
+        }
+        return FacetKernel({name: w[name] for name in arrays}, numbers)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]

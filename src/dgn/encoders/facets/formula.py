@@ -20,10 +20,10 @@ from dgn.encoders.facets.matching import Matches
 from dgn.encoders.facets.weights import FacetWeights
 from dgn.objectives import FeatureCoverage, Items
 
-_WHOLE_SCALE = 3.0
+WHOLE_SCALE = 3.0
 """The scale of the features of a passage as a whole; log(1 + scale) makes their best value 1."""
 
-_LONGEST_QUERY = 40.0
+LONGEST_QUERY = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +93,8 @@ def compute_facets(
     features, by_feature = [covered], [alpha / best]
     like = _softplus(weights.likeness[:1])
     near = _relu(matches.likeness - weights.likeness[1]) / (1 - weights.likeness[1])
-    features.append((_WHOLE_SCALE * near * mask)[..., None])
-    whole_weight = xp.ones_like(alpha[:, :1]) / math.log1p(_WHOLE_SCALE)
+    features.append((WHOLE_SCALE * near * mask)[..., None])
+    whole_weight = xp.ones_like(alpha[:, :1]) / math.log1p(WHOLE_SCALE)
     by_feature.append(like * whole_weight)
     logits = xp.zeros_like(mask)
     if weights.relevance_weight.shape[0]:
@@ -102,7 +102,7 @@ def compute_facets(
         if weights.hidden_bias.shape[0]:
             said = _Said(alpha, own, titled, above, below, best)
             logits = _network(weights, matches, said, mask, drop)
-        features.append((_WHOLE_SCALE * _sigmoid(logits) * mask)[..., None])
+        features.append((WHOLE_SCALE * _sigmoid(logits) * mask)[..., None])
         by_feature.append(_softplus(weights.relevance_weight) * whole_weight)
     target = full * real
     others = len(features) - 1
@@ -204,7 +204,7 @@ def _statistics(matches: Matches, said: _Said, mask: Array) -> Array:
         share(said.above),
         share(said.below),
         like * 0 + asks[:, None],
-        like * 0 + xp.clip(words, max=_LONGEST_QUERY)[:, None] / 20,
+        like * 0 + xp.clip(words, max=LONGEST_QUERY)[:, None] / 20,
         like * 0 + xp.max(xp.sum(matches.title * alpha, axis=-1), axis=1, keepdims=True),
     ]
     basic = xp.stack(basic, axis=-1)

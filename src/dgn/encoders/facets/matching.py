@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dgn.arrays import Array, Bool, Float, Int
 from dgn.errors import InvalidInput
+from dgn.kernels.facets import KnownWords, QueryWords
 from dgn.query import Query
 from dgn.text import WordReader, WordTokens, title_text, unit_rows, written_words
 
@@ -23,13 +24,13 @@ SOME_NUMBER = 0.32
 """The similarity of two different years, or of two other numbers: some number is better than none,
 and it covers hardly anything of the one that was asked for."""
 
-_TITLE_FROM = 0.5
+TITLE_FROM = 0.5
 """From this similarity on, a title begins to cover a word of the query; at 1 it covers it."""
 
-_IDF_MIDDLE, _IDF_SPREAD = 6.0, 2.0
+IDF_MIDDLE, IDF_SPREAD = 6.0, 2.0
 """(IDF − middle) / spread is about 0 and has the size of the other facts about a word."""
 
-_FUNCTION_WORD_SHARE = 0.2
+FUNCTION_WORD_SHARE = 0.2
 """How much a function word counts when two texts are compared as a whole."""
 
 BY_PAIR = ("similarity", "exact", "pair", "title")
@@ -103,7 +104,7 @@ class WordTable:
     @classmethod
     def of(cls, words: WordTokens) -> WordTable:
         """The table of the words that a reader has read."""
-        idf = (words.idf[:, None] - _IDF_MIDDLE) / _IDF_SPREAD
+        idf = (words.idf[:, None] - IDF_MIDDLE) / IDF_SPREAD
         return cls(words.vectors, np.concatenate([idf, words.kinds], axis=1))
 
 
@@ -208,7 +209,7 @@ class Matcher:
             queries: The queries with their passages.
             titles: Whether the titles of the passages are used.
         """
-        named = [_titles(query, titles) for query in queries]
+        named = [_titles(query, used=titles) for query in queries]
         texts: list[str] = []
         for query, (different, _) in zip(queries, named, strict=True):
             texts += [query.text, *query.texts, *map(title_text, different)]
@@ -218,12 +219,7 @@ class Matcher:
         matches: list[QueryMatches] = []
         place = 0
         for query, (different, which) in zip(queries, named, strict=True):
-            if not query.passages:
-                raise InvalidInput("passages", found="none", allowed="at least one passage")
-            if not len(words.texts[place]):
-                raise InvalidInput(
-                    "query", found=repr(query.text), allowed="a text with a word in it"
-                )
+            _check_query(query, len(words.texts[place]))
             after = place + 1 + len(query.passages) + len(different)
             start = int(ends[place - 1]) if place else 0
             own = TextVectors(vectors.words[start : ends[after - 1]], vectors.wholes[place:after])
@@ -232,6 +228,29 @@ class Matcher:
             matches.append(_matches_of(query, which, words.texts[place], own.wholes, found))
             place = after
         return matches, words
+
+    def words_of(self, queries: Sequence[Query]) -> tuple[list[QueryWords], KnownWords]:
+        """The words of each query and of its passages and titles, for the compiled kernel."""
+        named = [_titles(query, used=True) for query in queries]
+        texts: list[str] = []
+        for query, (different, _) in zip(queries, named, strict=True):
+            texts += [query.text, *query.texts, *map(title_text, different)]
+        rows, known = self.reader.read_rows(texts)
+        found: list[QueryWords] = []
+        place = 0
+        for query, (different, which) in zip(queries, named, strict=True):
+            after = place + 1 + len(query.passages) + len(different)
+            _check_query(query, len(rows[place]))
+            position, is_ordered, follows = _places(query)
+            title = np.array(which, np.int64)
+            found.append(QueryWords(rows[place:after], title, position, is_ordered, follows))
+            place = after
+        return found, known
+
+    @property
+    def is_static(self) -> bool:
+        """Whether words have the vectors of the reader, wherever they stand."""
+        return self._embed is None
 
     def words(self, query: str) -> list[str]:
         """The words of a query as written, in the order of `QueryMatches.query`."""
@@ -263,9 +282,17 @@ def _static(words: WordTokens) -> TextVectors:
     return TextVectors(vectors, unit_rows(wholes).astype(np.float32))
 
 
-def _titles(query: Query, titles: bool) -> tuple[list[str], list[int]]:
+def _check_query(query: Query, words: int) -> None:
+    """Raise InvalidInput unless a query has words and passages."""
+    if not query.passages:
+        raise InvalidInput("passages", found="none", allowed="at least one passage")
+    if not words:
+        raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
+
+
+def _titles(query: Query, *, used: bool) -> tuple[list[str], list[int]]:
     """The different titles of a query, and which of them each passage has."""
-    names = [passage.title if titles else "" for passage in query.passages]
+    names = [passage.title if used else "" for passage in query.passages]
     numbers = {title: number for number, title in enumerate(dict.fromkeys(names))}
     return list(numbers), [numbers[name] for name in names]
 
@@ -278,7 +305,7 @@ def _matches_of(
     found: _Comparison,
 ) -> QueryMatches:
     size = len(query.passages)
-    near = (found.similarity[size:] - _TITLE_FROM) / (1 - _TITLE_FROM)
+    near = (found.similarity[size:] - TITLE_FROM) / (1 - TITLE_FROM)
     # A number in a title covers that number alone.
     covered = np.where(found.exact[size:], 1.0, near.clip(0, 1))
     passages = wholes[1 : size + 1]
@@ -361,7 +388,7 @@ def _compare(
     # How much of each text is about the query; function words of either side say little.
     content = asked[:, 2] == 0
     nearest = (near[:, content] if content.any() else near).max(axis=1)
-    weight = words.idf[flat] * np.where(words.kinds[flat, 2] > 0, _FUNCTION_WORD_SHARE, 1)
+    weight = words.idf[flat] * np.where(words.kinds[flat, 2] > 0, FUNCTION_WORD_SHARE, 1)
     total = np.maximum(np.add.reduceat(weight, starts), 1e-6)
     precision[filled] = np.add.reduceat(weight * nearest, starts) / total
     numbers[filled] = np.add.reduceat(weight * is_number, starts) / total

@@ -1,0 +1,196 @@
+"""The facets of queries by the compiled kernel; the formula is that of `dgn.encoders.facets`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.kernels import highest_level, library
+
+
+class _Words(ctypes.Structure):
+    _fields_ = (
+        ("vectors", ctypes.c_void_p),
+        ("facts", ctypes.c_void_p),
+        ("stem", ctypes.c_void_p),
+        ("dimension", ctypes.c_int64),
+    )
+
+
+class _Weights(ctypes.Structure):
+    _fields_ = (
+        ("word_weight", ctypes.c_void_p),
+        ("projection", ctypes.c_void_p),
+        ("hidden", ctypes.c_void_p),
+        ("hidden_bias", ctypes.c_void_p),
+        ("output", ctypes.c_void_p),
+        ("projected", ctypes.c_int64),
+        ("units", ctypes.c_int64),
+        ("threshold", ctypes.c_float),
+        ("scale", ctypes.c_float),
+        ("bonus", ctypes.c_float * 3),
+        ("title", ctypes.c_float),
+        ("neighbours", ctypes.c_float * 2),
+        ("likeness", ctypes.c_float),
+        ("likeness_from", ctypes.c_float),
+        ("relevance", ctypes.c_float),
+        ("output_bias", ctypes.c_float),
+        ("middle_idf", ctypes.c_float),
+        ("spread_idf", ctypes.c_float),
+        ("same_stem", ctypes.c_float),
+        ("some_number", ctypes.c_float),
+        ("title_from", ctypes.c_float),
+        ("function_share", ctypes.c_float),
+        ("whole_scale", ctypes.c_float),
+        ("longest_query", ctypes.c_float),
+    )
+
+
+class _Query(ctypes.Structure):
+    _fields_ = (
+        ("rows", ctypes.c_void_p),
+        ("start", ctypes.c_void_p),
+        ("title", ctypes.c_void_p),
+        ("position", ctypes.c_void_p),
+        ("is_ordered", ctypes.c_void_p),
+        ("follows", ctypes.c_void_p),
+        ("passages", ctypes.c_int64),
+        ("titles", ctypes.c_int64),
+    )
+
+
+class _Result(ctypes.Structure):
+    _fields_ = (
+        ("features", ctypes.c_void_p),
+        ("weights", ctypes.c_void_p),
+        ("target", ctypes.c_void_p),
+        ("work", ctypes.c_void_p),
+        ("features_stride", ctypes.c_int64),
+        ("whole", ctypes.c_int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class KnownWords:
+    """What is known about all words that were met; a word is a row.
+
+    Attributes:
+        vectors: [words, dimension], float32, of length 1.
+        facts: [words, 5], float32: IDF; number, year, function word, question word.
+        stem: [words], equal for the forms of a word.
+    """
+
+    vectors: NDArray[np.float32]
+    facts: NDArray[np.float32]
+    stem: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords:
+    """A query with its passages, as words.
+
+    Attributes:
+        texts: The words of the query, of each passage, and of each different title, as rows.
+        title: [passages], which of the titles each passage has.
+        position: [passages], the position in its document; 0 if it is not known.
+        is_ordered: [passages], whether it is known.
+        follows: [passages], whether the passage directly follows the one before it.
+    """
+
+    texts: Sequence[Sequence[int]]
+    title: NDArray[np.int64]
+    position: NDArray[np.float32]
+    is_ordered: NDArray[np.bool_]
+    follows: NDArray[np.bool_]
+
+
+class FacetKernel:
+    """The formula with its weights.
+
+    Args:
+        arrays: `word_weight`, `projection`, `hidden`, `hidden_bias` and `output`.
+        numbers: The other numbers of the formula, by their names in facets.h; tuples for arrays.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]], numbers: dict[str, Any]) -> None:
+        # The kernel has their addresses: they must live as long as it does.
+        self._arrays = {
+            name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()
+        }
+        self._projected = self._arrays["projection"].shape[1]
+        self._units = len(self._arrays["hidden_bias"])
+        addresses = {name: array.ctypes.data for name, array in self._arrays.items()}
+        numbers = {
+            name: (ctypes.c_float * len(value))(*value) if isinstance(value, tuple) else value
+            for name, value in numbers.items()
+        }
+        self._has_relevance = numbers["relevance"] >= 0
+        self._weights = _Weights(
+            **addresses, projected=self._projected, units=self._units, **numbers
+        )
+
+    def compute(
+        self, words: KnownWords, queries: Sequence[QueryWords]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+        """The features of the passages of every query, the weights, the targets, and the mask."""
+        tokens = max(len(query.texts[0]) for query in queries)
+        items = max(len(query.title) for query in queries)
+        width = tokens + 1 + self._has_relevance
+        features = np.zeros((len(queries), items, width), np.float32)
+        weights, target = (np.zeros((len(queries), width), np.float32) for _ in range(2))
+        mask = np.zeros((len(queries), items), np.bool_)
+        dimension = words.vectors.shape[1]
+        known = _Words(
+            words.vectors.ctypes.data, words.facts.ctypes.data, words.stem.ctypes.data, dimension
+        )
+        level, run = highest_level(), library()
+        for row, query in enumerate(queries):
+            count, titles = len(query.title), len(query.texts) - 1 - len(query.title)
+            lengths = [len(text) for text in query.texts]
+            start = np.zeros(len(lengths) + 1, np.int64)
+            np.cumsum(lengths, out=start[1:])
+            rows = np.fromiter(
+                (word for text in query.texts for word in text), np.int64, int(start[-1])
+            )
+            size = run.dgn_facets_work(
+                lengths[0],
+                len(rows),
+                count,
+                titles,
+                dimension,
+                self._projected,
+                self._units,
+            )
+            work = np.empty(size, np.float32)
+            asked = _Query(
+                rows.ctypes.data,
+                start.ctypes.data,
+                query.title.ctypes.data,
+                query.position.ctypes.data,
+                query.is_ordered.ctypes.data,
+                query.follows.ctypes.data,
+                count,
+                titles,
+            )
+            result = _Result(
+                features[row].ctypes.data,
+                weights[row].ctypes.data,
+                target[row].ctypes.data,
+                work.ctypes.data,
+                width,
+                tokens,
+            )
+            mask[row, :count] = True
+            run.dgn_facets(
+                level,
+                ctypes.byref(known),
+                ctypes.byref(self._weights),
+                ctypes.byref(asked),
+                ctypes.byref(result),
+            )
+        return features, weights, target, mask

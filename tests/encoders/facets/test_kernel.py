@@ -1,0 +1,100 @@
+"""The compiled facets against the formula in NumPy, which is their definition."""
+
+import numpy as np
+import pytest
+
+from dgn import kernels
+from dgn.encoders.facets.encoder import FacetEncoder
+from dgn.encoders.facets.formula import encode
+from dgn.encoders.facets.matching import Matches, WordTable
+from dgn.encoders.facets.weights import FacetSizes, start_weights
+from dgn.errors import InvalidInput
+from dgn.query import Document, Query
+
+pytestmark = pytest.mark.skipif(
+    not kernels.is_available(), reason=f"the search is {kernels.describe()}"
+)
+WORDS = [
+    *("the", "of", "a", "who", "when", "ship", "ships", "shipping", "harbour", "opened"),
+    *("1901", "1907", "12", "1,200", "3.5", "Clara's", "red", "bridge", "Bridge", "designed"),
+    *("engineer,", "not", "—", "…", "it's", "København"),
+]
+
+
+def text_of(random: np.random.Generator, longest: int) -> str:
+    return " ".join(random.choice(WORDS, int(random.integers(0, longest))))
+
+
+def query_of(seed: int) -> Query:
+    """Loose passages, or documents with and without titles; some texts have no word."""
+    random = np.random.default_rng(seed)
+    asked = "bridge " + text_of(random, 40 if seed % 7 == 0 else 14)
+    texts = [text_of(random, 25) for _ in range(int(random.integers(1, 12)))]
+    if seed % 3 == 0:
+        return Query.of(asked, [text or "—" for text in texts])
+    documents = [
+        Document(sentences=[text or "…" for text in texts], title=text_of(random, 5)),
+        Document(sentences=["ship", "the red ship"], title="" if seed % 2 else "Harbour 1901"),
+    ]
+    return Query.of(asked, documents=documents)
+
+
+def encoders() -> list[FacetEncoder]:
+    """Untrained; with a network of random weights, whose sizes fill no register."""
+    sizes = FacetSizes(256, projection=13, hidden=37)
+    weights = start_weights(sizes, seed=0)
+    random = np.random.default_rng(0)
+    changed = {
+        name: weight + random.normal(size=weight.shape).astype(np.float32) * 0.2
+        for name, weight in vars(weights).items()
+    }
+    large = start_weights(FacetSizes(256, projection=32, hidden=128), seed=1)
+    return [
+        FacetEncoder(),
+        FacetEncoder(type(weights)(**changed)),
+        FacetEncoder(large),
+        FacetEncoder(start_weights(FacetSizes(256, 0, 0, 1), seed=0)),
+    ]
+
+
+def check(encoder: FacetEncoder, queries: list[Query]) -> None:
+    matches, words = encoder.matcher.match(queries)
+    wanted, items = encode(encoder.weights, Matches.of(matches, WordTable.of(words)))
+    found, own = encoder._encode_compiled(queries)
+    np.testing.assert_array_equal(own.mask, items.mask)
+    np.testing.assert_allclose(own.features, items.features, rtol=2e-4, atol=2e-4)
+    np.testing.assert_allclose(found.weights, wanted.weights, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.target, wanted.target, rtol=1e-6)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_same_features_as_the_formula(number: int) -> None:
+    encoder = encoders()[number]
+    for seed in range(60):
+        check(encoder, [query_of(seed)])
+    check(encoder, [query_of(seed) for seed in range(60, 80)])
+
+
+def test_every_level_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for level in range(kernels.highest_level() + 1):
+        monkeypatch.setattr("dgn.kernels.facets.highest_level", lambda level=level: level)
+        for encoder in encoders():
+            check(encoder, [query_of(seed) for seed in range(20)])
+
+
+def test_a_batch_changes_nothing() -> None:
+    encoder = encoders()[1]
+    queries = [query_of(seed) for seed in range(30)]
+    _, together = encoder.encode(queries)
+    for row, query in enumerate(queries):
+        _, alone = encoder.encode([query])
+        count, whole = alone.features.shape[1], alone.features.shape[2] - 2
+        own = together.features[row, :count]
+        np.testing.assert_array_equal(own[:, :whole], alone.features[0][:, :whole])
+        np.testing.assert_array_equal(own[:, -2:], alone.features[0][:, -2:])
+
+
+def test_queries_without_words_or_passages_are_refused() -> None:
+    encoder = FacetEncoder()
+    with pytest.raises(InvalidInput, match="a text with a word in it"):
+        encoder.encode([Query.of("—", ["a ship"])])
