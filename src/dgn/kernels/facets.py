@@ -114,10 +114,16 @@ class FacetKernel:
 
     Args:
         arrays: `word_weight`, `projection`, `hidden`, `hidden_bias` and `output`.
-        numbers: The other numbers of the formula, by their names in facets.h; tuples for arrays.
+        numbers: The other numbers of the formula, by their names in facets.h.
+        several: Those that are several.
     """
 
-    def __init__(self, arrays: dict[str, NDArray[Any]], numbers: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        arrays: dict[str, NDArray[Any]],
+        numbers: dict[str, float],
+        several: dict[str, tuple[float, ...]],
+    ) -> None:
         # The kernel has their addresses: they must live as long as it does.
         self._arrays = {
             name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()
@@ -125,13 +131,16 @@ class FacetKernel:
         self._projected = self._arrays["projection"].shape[1]
         self._units = len(self._arrays["hidden_bias"])
         addresses = {name: array.ctypes.data for name, array in self._arrays.items()}
-        numbers = {
-            name: (ctypes.c_float * len(value))(*value) if isinstance(value, tuple) else value
-            for name, value in numbers.items()
+        arrays_of_numbers = {
+            name: (ctypes.c_float * len(values))(*values) for name, values in several.items()
         }
         self._has_relevance = numbers["relevance"] >= 0
         self._weights = _Weights(
-            **addresses, projected=self._projected, units=self._units, **numbers
+            **addresses,
+            projected=self._projected,
+            units=self._units,
+            **numbers,
+            **arrays_of_numbers,
         )
 
     def compute(

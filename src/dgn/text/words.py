@@ -111,9 +111,9 @@ class _Memory:
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
         width = reader.vectors.dimension
-        self._vectors = np.zeros((256, width), np.float32)
-        self._facts = np.zeros((256, 1 + KINDS), np.float32)
-        self._stem_of = np.zeros(256, np.int64)
+        self._vectors: NDArray[Any] = np.zeros((256, width), np.float32)
+        self._facts: NDArray[Any] = np.zeros((256, 1 + KINDS), np.float32)
+        self._stem_of: NDArray[Any] = np.zeros(256, np.int64)
 
     def __len__(self) -> int:
         return len(self._words)

@@ -79,9 +79,7 @@ class FacetEncoder(Encoder):
         numbers = {
             "threshold": w["threshold"].item(),
             "scale": math.exp(w["log_scale"].item()),
-            "bonus": positive("bonus"),
             "title": positive("title")[0],
-            "neighbours": positive("neighbours"),
             "likeness": positive("likeness")[0],
             "likeness_from": w["likeness"][1].item(),
             "relevance": positive("relevance_weight")[0] if has_relevance else -1.0,
@@ -95,7 +93,8 @@ class FacetEncoder(Encoder):
             "whole_scale": WHOLE_SCALE,
             "longest_query": LONGEST_QUERY,
         }
-        return FacetKernel({name: w[name] for name in arrays}, numbers)
+        several = {name: positive(name) for name in ("bonus", "neighbours")}
+        return FacetKernel({name: w[name] for name in arrays}, numbers, several)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
