@@ -8,6 +8,7 @@ import sys
 from benchmarks.measure import machine
 
 ALL = (
+    "searching",
     "checks",
     "exact_search",
     "large_sets",

@@ -25,10 +25,11 @@ def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> f
     Returns:
         The largest value.
     """
-    xp = namespace(values)
-    low, high = xp.min(values).item(), xp.max(values).item()
+    # Methods of the array, because they cost less than functions, and sets are small.
+    low, high = values.min().item(), values.max().item()
     if low >= 0 and high <= ceiling and high < math.inf:
         return high
+    xp = namespace(values)
     bad = ~((values >= 0) & (values <= ceiling) & xp.isfinite(values))
     first = [int(axis[0]) for axis in xp.nonzero(bad)]
     value = values[tuple(first)].item()

@@ -37,7 +37,8 @@ class Items:
     def __post_init__(self) -> None:
         features = _as_batch("features", self.features, dimensions=3)
         xp = namespace(features)
-        if not xp.isdtype(features.dtype, "real floating"):
+        kind = getattr(features.dtype, "kind", None)  # NumPy's own name for it, which is faster
+        if kind != "f" and not xp.isdtype(features.dtype, "real floating"):
             raise InvalidInput(
                 "features",
                 found=f"dtype {features.dtype}",

@@ -21,9 +21,11 @@ from dgn.objectives._checks import (
     check_sum,
 )
 from dgn.objectives.base import Items, SetFunction, State
-from dgn.objectives.concave import Concave, Log1p, Saturated
+from dgn.objectives.concave import Concave, Log1p, OneMinusExp, Power, Saturated, Sqrt
 
 _LOG1P = Log1p()
+_SCALE_FREE = (Log1p, Power, Sqrt, OneMinusExp)
+"""Functions whose values are neither tiny nor huge where their argument is not."""
 _DEFAULT: Any = None
 """Stands for log(1 + x): torch.compile cannot trace a default value that is an object."""
 
@@ -117,7 +119,7 @@ class WeightedCoverage(SetFunction):
             self._check_weights_fit(items)
             weights = cast_like(self.weights, items.features)
             heaviest = check_range("weights", weights)
-            lightest = namespace(weights).min(weights).item()
+            lightest = weights.min().item()
         if not self._is_in_range(items, largest, lightest, heaviest):
             check_extent(lambda: self.extent(items), items.features)
         if context is not None:
@@ -129,6 +131,8 @@ class WeightedCoverage(SetFunction):
 
     def _is_in_range(self, items: Items, largest: float, lightest: float, heaviest: float) -> bool:
         """Whether all values are surely in the range of the dtype; `extent` is exact and slow."""
+        if self._is_usual(largest, lightest, heaviest):
+            return True
         limits = namespace(items.features).finfo(items.features.dtype)
         size, width = items.features.shape[1:]
         most = np.array([[largest]])
@@ -138,6 +142,10 @@ class WeightedCoverage(SetFunction):
         return reached >= float(limits.smallest_normal) / float(limits.eps) and (
             size + 1
         ) * width * heaviest * high <= float(limits.max)
+
+    def _is_usual(self, largest: float, lightest: float, heaviest: float) -> bool:
+        """Whether the numbers are of a size that no dtype has trouble with; this costs little."""
+        return 1e-6 <= largest <= 1e6 and lightest >= 1e-6 and heaviest <= 1e6
 
     def check_precision(self, items: Items, context: State, largest: float) -> None:
         """Raise InvalidInput if the dtype loses what items of this size add to the context."""
@@ -223,6 +231,11 @@ class FeatureCoverage(WeightedCoverage):
 
     def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
         return self.concave.of(items * best)
+
+    def _is_usual(self, largest: float, lightest: float, heaviest: float) -> bool:
+        # A cap may be tiny, and what a concave function of the user does is not known.
+        is_known = isinstance(self.concave, _SCALE_FREE)
+        return is_known and super()._is_usual(largest, lightest, heaviest)
 
     def check_precision(self, items: Items, context: State, largest: float) -> None:
         if isinstance(self.concave, Saturated):
