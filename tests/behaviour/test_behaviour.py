@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import dgn
+from dgn import kernels
+from dgn.encoders.facets.encoder import FacetEncoder
 from dgn.explanation import Explanation
 from dgn.text import stem, stems_of
 from models import shipped, untrained
@@ -98,6 +100,8 @@ def test_selecting_many_at_once(selector: dgn.Selector) -> None:
     for row, one in zip(rows, selector.select_many(rows, k=3), strict=True):
         alone = selector.select(row["query"], row["passages"], k=3)
         assert one.indices == alone.indices
+        if kernels.is_available() and isinstance(selector.encoder, FacetEncoder):
+            assert (one.gains, one.certificate) == (alone.gains, alone.certificate)
         assert one.gains == pytest.approx(alone.gains, rel=1e-5, abs=1e-7)
 
 

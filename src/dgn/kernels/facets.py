@@ -146,7 +146,11 @@ class FacetKernel:
     def compute(
         self, words: KnownWords, queries: Sequence[QueryWords]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-        """The features of the passages of every query, the weights, the targets, and the mask."""
+        """The features of the passages of every query, the weights, the targets, and the mask.
+
+        What stands for a passage as a whole follows the words of its query directly, and zeros
+        fill up the row: sums over a row are then the same in every batch, bit for bit.
+        """
         tokens = max(len(query.texts[0]) for query in queries)
         items = max(len(query.title) for query in queries)
         width = tokens + 1 + self._has_relevance
@@ -192,7 +196,7 @@ class FacetKernel:
                 target[row].ctypes.data,
                 work.ctypes.data,
                 width,
-                tokens,
+                lengths[0],
             )
             mask[row, :count] = True
             run.dgn_facets(
