@@ -14,7 +14,7 @@ import pytest
 from dgn import kernels
 from dgn.cli.main import main
 from dgn.kernels import build
-from dgn.maximizers import greedy
+from dgn.maximizers import greedy, lazy_greedy, stochastic_greedy
 from dgn.maximizers.greedy import _search
 from dgn.objectives import (
     Concave,
@@ -146,6 +146,47 @@ def test_the_error_of_the_logarithm(dtype: type, most: float) -> None:
     truth = np.log1p(x.astype(np.longdouble))
     error = np.abs(gains[:, 0].astype(np.longdouble) - truth) / truth
     assert float(error.max()) < most * limits.eps
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", KINDS)
+def test_lazy_and_stochastic_searches_of_a_large_set(
+    kind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(kind)
+    features = np.minimum(random.gamma(0.3, size=(3000, 37)), 1)
+    features[1500:1510] = features[:10]
+    f = function_of(kind, random.random(37))
+    items = Items(features)
+    context = f.add(items, f.empty(items), np.eye(3000)[5:6])
+    monkeypatch.setattr(kernels, "_WORK_PER_THREAD", 1000)
+    for given in (None, context):
+        for share in (0.0, 0.6):
+            wanted = _search(f, items, f.empty(items, given), 20, share)[0]
+            found = lazy_greedy(f, features, 20, context=given, stop_share=share)
+            assert found.indices == wanted.indices
+            assert found.gains == pytest.approx(wanted.gains, rel=1e-9)
+            assert found.certificate.bound >= wanted.certificate.bound * (1 - 1e-9)
+        compiled = stochastic_greedy(f, features, 20, context=given, seed=3)
+        with monkeypatch.context() as without:
+            without.setattr(kernels, "is_available", lambda: False)
+            plain = stochastic_greedy(f, features, 20, context=given, seed=3)
+        assert compiled.indices == plain.indices
+        assert compiled.certificate.bound == pytest.approx(plain.certificate.bound, rel=1e-9)
+
+
+@needs_kernels
+def test_a_function_of_the_user_is_not_taken_for_ours() -> None:
+    class Doubled(Log1p):  # pyright: ignore[reportGeneralTypeIssues]
+        def of(self, x: np.ndarray) -> np.ndarray:
+            return 2 * super().of(x)
+
+    class Own(FacilityLocation):  # pyright: ignore[reportGeneralTypeIssues]
+        pass
+
+    assert FeatureCoverage(concave=Doubled()).compiled() is None
+    assert Own().compiled() is None
+    assert FeatureCoverage().compiled() is not None
 
 
 @needs_kernels

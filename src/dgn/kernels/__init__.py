@@ -93,6 +93,8 @@ def library() -> Any:
             ctypes.POINTER(_Result),
         )
         found.dgn_greedy.restype = None
+        found.dgn_gains.restype = None
+        found.dgn_lazy.restype = None
         found.dgn_facets.restype = None
         found.dgn_facets_work.restype = ctypes.c_int64
         found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 7
@@ -194,6 +196,100 @@ def greedy(
 
     _over_threads(search, batch, items * width * (k + 1))
     return indices, gains, bounds
+
+
+class LargeSet:
+    """One large set whose gains are computed in several threads.
+
+    Args:
+        coverage: The set function.
+        features: [items, features], float32 or float64, at least 0.
+        mask: [items], False for padding.
+        level: [features], what is covered; `gains` and `lazy` start here.
+    """
+
+    def __init__(
+        self,
+        coverage: Coverage,
+        features: NDArray[Any],
+        mask: NDArray[np.bool_] | None,
+        level: NDArray[Any],
+    ) -> None:
+        self._features = np.ascontiguousarray(features)
+        self._mask = None if mask is None else np.ascontiguousarray(mask)
+        self._level = np.ascontiguousarray(level, dtype=features.dtype)
+        self._weights, _ = _rows(coverage.weights, self._features, features.shape[1])
+        self._coverage = coverage
+        self._start = np.array([0, len(features)], np.int64)
+
+    def gains(self, rows: NDArray[np.int64] | None = None) -> NDArray[Any]:
+        """The gain of every item, or of some of them."""
+        items, width = self._features.shape
+        rows = None if rows is None else np.ascontiguousarray(rows, np.int64)
+        found = np.empty(items if rows is None else len(rows), self._features.dtype)
+        problem = self._problem(1, 0.0)
+
+        def compute(first: int, last: int) -> None:
+            work = np.empty(2 * width, self._features.dtype)
+            library().dgn_gains(
+                ctypes.c_int32(highest_level()),
+                ctypes.byref(problem),
+                ctypes.c_void_p(None if rows is None else rows.ctypes.data + 8 * first),
+                ctypes.c_int64(first),
+                ctypes.c_int64(last - first),
+                ctypes.c_void_p(work.ctypes.data),
+                ctypes.c_void_p(found.ctypes.data + first * found.itemsize),
+            )
+
+        _over_threads(compute, len(found), width)
+        return found
+
+    def lazy(
+        self, gains: NDArray[Any], k: int, stop_share: float
+    ) -> tuple[NDArray[np.int64], NDArray[Any], LargeSet]:
+        """Greedy by old gains, which are ceilings of the current ones.
+
+        Args:
+            gains: Those of every item, from `gains`; they are changed.
+            k: The number of items to select.
+            stop_share: Stop before an item that adds less than this share of the first gain.
+
+        Returns:
+            The selected items, [k], −1 for none; their gains; and the set after the selection.
+        """
+        items, width = self._features.shape
+        k = min(k, items)
+        indices = np.empty(k, np.int64)
+        added = np.empty(k, self._features.dtype)
+        work = np.empty(3 * width, self._features.dtype)
+        heap, stamps = np.empty(items, np.int64), np.empty(items, np.int32)
+        result = _Result(indices.ctypes.data, added.ctypes.data, None, work.ctypes.data)
+        library().dgn_lazy(
+            ctypes.c_int32(highest_level()),
+            ctypes.byref(self._problem(k, stop_share)),
+            ctypes.byref(result),
+            ctypes.c_void_p(gains.ctypes.data),
+            ctypes.c_void_p(heap.ctypes.data),
+            ctypes.c_void_p(stamps.ctypes.data),
+        )
+        after = LargeSet(self._coverage, self._features, self._mask, work[:width].copy())
+        return indices, added, after
+
+    def _problem(self, k: int, stop_share: float) -> _Problem:
+        return _Problem(
+            features=self._features.ctypes.data,
+            start=self._start.ctypes.data,
+            mask=None if self._mask is None else self._mask.ctypes.data,
+            weights=None if self._weights is None else self._weights.ctypes.data,
+            level=self._level.ctypes.data,
+            sets=1,
+            width=self._features.shape[1],
+            k=k,
+            parameter=self._coverage.parameter,
+            stop_share=stop_share,
+            form=FORMS[self._coverage.form],
+            is_double=self._features.dtype == np.float64,
+        )
 
 
 def _rows(

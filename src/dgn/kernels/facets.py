@@ -124,6 +124,7 @@ class FacetKernel:
         numbers: dict[str, float],
         several: dict[str, tuple[float, ...]],
     ) -> None:
+        self._given = (arrays, numbers, several)
         # The kernel has their addresses: they must live as long as it does.
         self._arrays = {
             name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()
@@ -142,6 +143,10 @@ class FacetKernel:
             **numbers,
             **arrays_of_numbers,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Addresses mean nothing in another process: a copy is made from what was given."""
+        return FacetKernel, self._given
 
     def compute(
         self, words: KnownWords, queries: Sequence[QueryWords]

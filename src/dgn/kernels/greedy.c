@@ -46,3 +46,19 @@ void DGN_NAMED(dgn_greedy, DGN_LEVEL)(const dgn_problem *problem, const dgn_resu
     else
         search_f(problem, result);
 }
+
+void DGN_NAMED(dgn_gains, DGN_LEVEL)(const dgn_problem *problem, const int64_t *rows,
+                                     int64_t first, int64_t count, void *work, void *found) {
+    if (problem->is_double)
+        gains_d(problem, rows, first, count, work, found);
+    else
+        gains_f(problem, rows, first, count, work, found);
+}
+
+void DGN_NAMED(dgn_lazy, DGN_LEVEL)(const dgn_problem *problem, const dgn_result *result,
+                                    void *ceilings, int64_t *heap, int32_t *stamps) {
+    if (problem->is_double)
+        lazy_d(problem, result, ceilings, heap, stamps);
+    else
+        lazy_f(problem, result, ceilings, heap, stamps);
+}

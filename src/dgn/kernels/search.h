@@ -274,6 +274,98 @@ static void SUFFIX(search)(const dgn_problem *problem, const dgn_result *result)
     }
 }
 
+/* The gains of some rows of one set at the level of the problem: rows[0] to rows[count - 1], or the
+ * first `count` rows from `first` on if rows is NULL. Those that must not be selected have 0.
+ */
+static void SUFFIX(gains)(const dgn_problem *problem, const int64_t *rows, int64_t first,
+                          int64_t count, REAL *prepared, REAL *found) {
+    const int64_t width = problem->width;
+    const REAL *const features = problem->features, *const level = problem->level;
+    REAL *const ones = prepared + width;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    const REAL *const weights = problem->weights ? (const REAL *)problem->weights : ones;
+    SUFFIX(prepare)(problem, level, prepared);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = rows ? rows[i] : first + i;
+        found[i] = problem->mask && !problem->mask[row]
+                       ? 0
+                       : SUFFIX(gain)(problem, features + row * width, weights, prepared, level);
+    }
+}
+
+/* Whether item a comes before item b: the larger ceiling, then the lower index. */
+static inline int SUFFIX(before)(const REAL *ceilings, int64_t a, int64_t b) {
+    return ceilings[a] > ceilings[b] || (ceilings[a] == ceilings[b] && a < b);
+}
+
+static void SUFFIX(sift)(const REAL *ceilings, int64_t *heap, int64_t held, int64_t place) {
+    const int64_t item = heap[place];
+    for (;;) {
+        int64_t child = 2 * place + 1;
+        if (child >= held)
+            break;
+        if (child + 1 < held && SUFFIX(before)(ceilings, heap[child + 1], heap[child]))
+            child++;
+        if (SUFFIX(before)(ceilings, item, heap[child]))
+            break;
+        heap[place] = heap[child];
+        place = child;
+    }
+    heap[place] = item;
+}
+
+/* Greedy on one set by old gains, which are ceilings of the current ones (Minoux, 1978).
+ *
+ * `ceilings` has the gains at the level of the problem. `heap` and `stamps` have room for every item.
+ * At the end, the level of the selection is the first `width` numbers of `work`.
+ */
+static void SUFFIX(lazy)(const dgn_problem *problem, const dgn_result *result, REAL *ceilings,
+                         int64_t *heap, int32_t *stamps) {
+    const int64_t width = problem->width, k = problem->k, items = problem->start[1];
+    REAL *const level = result->work, *const prepared = level + width;
+    REAL *const ones = prepared + width, *const added = result->gains;
+    const REAL *const features = problem->features;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    const REAL *const weights = problem->weights ? (const REAL *)problem->weights : ones;
+    memcpy(level, problem->level, (size_t)width * sizeof(REAL));
+    int64_t held = 0;
+    for (int64_t a = 0; a < items; a++) {
+        stamps[a] = 0;
+        if (!problem->mask || problem->mask[a])
+            heap[held++] = a;
+    }
+    for (int64_t place = held / 2; place-- > 0;)
+        SUFFIX(sift)(ceilings, heap, held, place);
+    for (int64_t j = 0; j < k; j++) {
+        result->indices[j] = -1;
+        added[j] = 0;
+    }
+    REAL enough = 0;
+    for (int32_t step = 0; step < k && held; step++) {
+        SUFFIX(prepare)(problem, level, prepared);
+        while (stamps[heap[0]] != step) {
+            const int64_t item = heap[0];
+            ceilings[item] =
+                SUFFIX(gain)(problem, features + item * width, weights, prepared, level);
+            stamps[item] = step;
+            SUFFIX(sift)(ceilings, heap, held, 0);
+        }
+        const int64_t best = heap[0];
+        if (step == 0)
+            enough = (REAL)problem->stop_share * ceilings[best];
+        if (ceilings[best] < enough)
+            break;
+        result->indices[step] = best;
+        added[step] = ceilings[best];
+        heap[0] = heap[--held];
+        if (held)
+            SUFFIX(sift)(ceilings, heap, held, 0);
+        SUFFIX(raise)(problem, features + best * width, level);
+    }
+}
+
 #undef VECTORS
 #undef WIDTH
 #undef VECTOR

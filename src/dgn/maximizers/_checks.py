@@ -6,10 +6,17 @@ import operator
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
+
+from dgn import kernels
 from dgn.arrays import Array, device_of, namespace
 from dgn.errors import InvalidInput
+from dgn.kernels import Coverage
 from dgn.maximizers.selection import Selection, Selections
 from dgn.objectives import Items, SetFunction, State, as_items
+
+_COMPILED = (np.dtype(np.float32), np.dtype(np.float64))
+"""The dtypes that the kernels know."""
 
 _PROBED = 32
 _LARGEST_PROBE = 1 << 22
@@ -27,6 +34,14 @@ def checked_items(objective: Any, items: Items | Array, context: State | None) -
     items.check_filled()
     objective.check(items, context)
     return items
+
+
+def compiled_coverage(objective: SetFunction, items: Items) -> Coverage | None:
+    """The function as the compiled kernels know it; None if they cannot search these items."""
+    features: Any = items.features
+    if type(features) is not np.ndarray or features.dtype not in _COMPILED:
+        return None
+    return objective.compiled() if kernels.is_available() else None
 
 
 def checked_count(k: Any) -> int:

@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dgn import kernels
 from dgn.arrays import Array, Bool, Float, Int, device_of, is_array, namespace
 from dgn.errors import InvalidInput
-from dgn.maximizers._checks import checked_count, checked_items, checked_share, unbatched
+from dgn.maximizers._checks import (
+    checked_count,
+    checked_items,
+    checked_share,
+    compiled_coverage,
+    unbatched,
+)
 from dgn.maximizers.selection import Selection, Selections, largest_sum
 from dgn.objectives import Items, SetFunction, State
-
-_COMPILED = (np.dtype(np.float32), np.dtype(np.float64))
-"""The dtypes that the kernels know."""
 
 
 def greedy(
@@ -111,14 +112,13 @@ def _compiled_search(
     objective: SetFunction, items: Items, context: State | None, k: int, stop_share: float
 ) -> Selections | None:
     """The search by a compiled kernel; None if there is none for this function or these arrays."""
-    features: Any = items.features
-    if type(features) is not np.ndarray or features.dtype not in _COMPILED:
-        return None
-    coverage = objective.compiled() if kernels.is_available() else None
+    coverage = compiled_coverage(objective, items)
     if coverage is None:
         return None
     level = None if context is None else objective.empty(items, context).level
-    indices, gains, bounds = kernels.greedy(coverage, features, items.mask, level, k, stop_share)
+    indices, gains, bounds = kernels.greedy(
+        coverage, items.features, items.mask, level, k, stop_share
+    )
     return Selections(
         indices=indices,
         gains=gains,

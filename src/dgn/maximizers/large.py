@@ -7,6 +7,7 @@ every item, so that nothing but the features has the size of the ground set.
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -14,7 +15,14 @@ import numpy as np
 
 from dgn.arrays import Array, Float, device_of, namespace
 from dgn.errors import InvalidInput
-from dgn.maximizers._checks import checked_count, checked_items, checked_share, over_sets
+from dgn.kernels import Coverage, LargeSet
+from dgn.maximizers._checks import (
+    checked_count,
+    checked_items,
+    checked_share,
+    compiled_coverage,
+    over_sets,
+)
 from dgn.maximizers.selection import Certificate, Selection, Selections, largest_sum
 from dgn.objectives import Items, SetFunction, State
 
@@ -50,6 +58,9 @@ def lazy_greedy(
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
 
     def search(function: SetFunction, own: Items, given: State | None) -> Selection:
+        coverage = compiled_coverage(function, own)
+        if coverage is not None:
+            return _compiled_search(coverage, function, own, given, k, stop_share)
         growing = _GrowingSelection(function, own, given, stop_share)
         queue = _CeilingQueue(growing.all_gains(), own.mask[0])
         bound = growing.bound(queue.ceilings, k)
@@ -117,6 +128,30 @@ def stochastic_greedy(
     return over_sets(search, objective, items, context)
 
 
+def _compiled_search(
+    coverage: Coverage,
+    function: SetFunction,
+    items: Items,
+    context: State | None,
+    k: int,
+    stop_share: float,
+) -> Selection:
+    """The search by a compiled kernel; the certificate is that of the first and the last prefix."""
+    level = function.empty(items.slice(0, 1), context).level[0]
+    large = LargeSet(coverage, items.features[0], items.mask[0], level)
+    gains = large.gains()
+    bound = largest_sum(gains[None, :], k)[0].item()
+    chosen, added, after = large.lazy(gains, k, stop_share)
+    indices = tuple(chosen[chosen >= 0].tolist())
+    values = tuple(itertools.accumulate(added[: len(indices)].tolist()))
+    left = after.gains()
+    left[list(indices)] = 0
+    value = values[-1] if values else 0.0
+    bound = min(bound, value + largest_sum(left[None, :], k)[0].item())
+    certificate = Certificate(value, max(value, bound))
+    return Selection(indices, tuple(added[: len(indices)].tolist()), values, certificate)
+
+
 class _GrowingSelection:
     """A selection from one large set that grows item by item."""
 
@@ -125,6 +160,7 @@ class _GrowingSelection:
     ) -> None:
         self.objective, self.items, self.stop_share = objective, items, stop_share
         self.xp = namespace(items.features)
+        self._coverage = compiled_coverage(objective, items)
         self.level = objective.empty(items.slice(0, 1), context)
         self.indices: list[int] = []
         self.gains: list[float] = []
@@ -137,21 +173,31 @@ class _GrowingSelection:
 
     def gains_of(self, indices: Sequence[int] | Array) -> Float[Array, " chosen"]:
         """f(v | selected items) of these items, [chosen]."""
+        if self._coverage is not None:
+            return self._compiled().gains(np.asarray(indices, np.int64))
         index = self.xp.asarray(indices, device=device_of(self.items.features))
         chosen = self.items.gather(index[None, :])
         return self.objective.gains(chosen, self.objective.empty(chosen, self.level))[0]
 
     def all_gains(self) -> Float[Array, " items"]:
         """f(v | selected items) of every item, [items]; 0 for the selected ones."""
+        gains = self._compiled().gains() if self._coverage is not None else self._by_chunks()
+        for index in self.indices:
+            gains[index] = 0
+        return gains
+
+    def _by_chunks(self) -> Float[Array, " items"]:
         rows = max(1, _ELEMENTS_PER_CHUNK // self.items.features.shape[2])
         chunks: list[Array] = []
         for start in range(0, self.items.size, rows):
             part = self.items.slice(start, start + rows)
             chunks.append(self.objective.gains(part, self.objective.empty(part, self.level))[0])
-        gains = self.xp.concat(chunks)
-        for index in self.indices:
-            gains[index] = 0
-        return gains
+        return self.xp.concat(chunks)
+
+    def _compiled(self) -> LargeSet:
+        assert self._coverage is not None  # noqa: S101
+        features, mask = self.items.features[0], self.items.mask[0]
+        return LargeSet(self._coverage, features, mask, self.level.level[0])
 
     def is_too_little(self, gain: float) -> bool:
         """Whether this gain is below the required share of the first gain."""

@@ -26,6 +26,9 @@ from dgn.objectives.concave import Concave, Log1p, OneMinusExp, Power, Saturated
 _LOG1P = Log1p()
 _SCALE_FREE = (Log1p, Power, Sqrt, OneMinusExp)
 """Functions whose values are neither tiny nor huge where their argument is not."""
+_COMPILED = (*_SCALE_FREE, Saturated)
+"""Functions that the kernels know."""
+
 _DEFAULT: Any = None
 """Stands for log(1 + x): torch.compile cannot trace a default value that is an object."""
 
@@ -268,8 +271,10 @@ class FeatureCoverage(WeightedCoverage):
         return 1 / (1 + state.level), weights
 
     def compiled(self) -> Coverage | None:
+        if type(self) is not FeatureCoverage or type(self.concave) not in _COMPILED:
+            return None  # a class of the user may compute something else
         form, parameter = self.concave.form
-        return Coverage(form, parameter, self.weights) if form else None
+        return Coverage(form, parameter, self.weights)
 
     @property
     def defines_coverage(self) -> bool:
@@ -294,7 +299,8 @@ class FacilityLocation(WeightedCoverage):
     """
 
     def compiled(self) -> Coverage | None:
-        return Coverage("facility_location", weights=self.weights)
+        is_ours = type(self) is FacilityLocation
+        return Coverage("facility_location", weights=self.weights) if is_ours else None
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return level
@@ -332,7 +338,8 @@ class ProbabilisticCoverage(WeightedCoverage):
     level_ceiling: ClassVar[float] = 1.0
 
     def compiled(self) -> Coverage | None:
-        return Coverage("probabilistic", weights=self.weights)
+        is_ours = type(self) is ProbabilisticCoverage
+        return Coverage("probabilistic", weights=self.weights) if is_ours else None
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return 1 - level

@@ -1,5 +1,8 @@
 """The compiled facets against the formula in NumPy, which is their definition."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -112,3 +115,13 @@ def test_queries_without_words_or_passages_are_refused() -> None:
     encoder = FacetEncoder()
     with pytest.raises(InvalidInput, match="a text with a word in it"):
         encoder.encode([Query.of("—", ["a ship"])])
+
+
+def test_a_used_encoder_can_be_copied_and_pickled() -> None:
+    encoder = encoders()[2]
+    query = query_of(1)
+    _, items = encoder.encode([query])
+    copied = pickle.loads(pickle.dumps(encoder._kernel))  # noqa: S301
+    for twin in (copy.deepcopy(encoder._kernel), copied):
+        texts, known = encoder.matcher.words_of([query])
+        np.testing.assert_array_equal(twin.compute(known, texts)[0], items.features)
