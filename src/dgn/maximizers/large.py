@@ -142,14 +142,15 @@ def _compiled_search(
     gains = large.gains()
     bound = largest_sum(gains[None, :], k)[0].item()
     chosen, added, after = large.lazy(gains, k, stop_share)
-    indices = tuple(chosen[chosen >= 0].tolist())
-    values = tuple(itertools.accumulate(added[: len(indices)].tolist()))
+    indices: tuple[int, ...] = tuple(chosen[chosen >= 0].tolist())
+    each: list[float] = added[: len(indices)].tolist()
+    values = tuple(itertools.accumulate(each))
     left = after.gains()
     left[list(indices)] = 0
     value = values[-1] if values else 0.0
     bound = min(bound, value + largest_sum(left[None, :], k)[0].item())
     certificate = Certificate(value, max(value, bound))
-    return Selection(indices, tuple(added[: len(indices)].tolist()), values, certificate)
+    return Selection(indices, tuple(each), values, certificate)
 
 
 class _GrowingSelection:
