@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import torch
 
 from dgn.encoders.pooled import PooledTable
 from dgn.errors import InvalidInput
-from dgn.evaluation import Bm25, Diversified, EvaluationSet, TfIdf
+from dgn.evaluation import STRATEGIES, Baseline, Bm25, Diversified, EvaluationSet, TfIdf
 from dgn.metrics import PairedComparison, hits_at, paired_comparison
 from dgn.text import open_vectors
 from dgn.training import load_network
@@ -194,7 +195,7 @@ def reproduce(
         on_progress=on_progress,
     )
     on_progress("measuring", None)
-    report = EvaluationSet.of(layout.report)
+    choose, report = EvaluationSet.of(layout.choose), EvaluationSet.of(layout.report)
     tables = {
         kind: PooledTable.load(FeatureFolders.under(request.out / "features" / kind).report)
         for kind in kinds_of(effort)
@@ -202,7 +203,7 @@ def reproduce(
     best_scales = {kind: _greedy_scale(request.out, kind) for kind in tables}
     # The paper has no such number: its greedy is on X as it is.
     scales = {kind: 1.0 if kind == PAPER else scale for kind, scale in best_scales.items()}
-    picks = {name: [found] for name, found in _text_picks(report, request.vectors).items()}
+    picks = {name: [found] for name, found in _text_picks(choose, report, request.vectors).items()}
     names: dict[str, list[str]] = {}
     for kind, table in tables.items():
         top, greedy, *_ = NAMES[kind]
@@ -248,29 +249,20 @@ def _greedy_scale(out: Path, kind: str) -> float:
     return max(SCALES, key=mean_recall)
 
 
-def _text_picks(report: EvaluationSet, vectors: str) -> dict[str, Picks]:
-    """Peers that read the text: words, and the diversifiers at the best of three diversities."""
-    peers = [TfIdf(), Bm25()]
-    found = {peer.name: peer.select(report.queries, max(KS)) for peer in peers}
-    try:
-        diversified = [
-            Diversified(name, open_vectors(vectors), value)
-            for name in ("mmr", "msd", "dpp")
-            for value in _DIVERSITIES
-        ]
-    except Exception as error:  # pyversity is an extra
-        if "pyversity" not in str(error):
-            raise
-        return found
-    chosen = {peer: peer.select(report.queries, max(KS)) for peer in diversified}
-    for name in ("MMR", "MSD", "DPP"):
-        # Chosen with hindsight, at k = 5: the best case of the peer.
-        best = max(
-            (peer for peer in diversified if peer.name.startswith(name)),
-            key=lambda peer: float(report.hits_at(5, chosen[peer]).macro.recall),
-        )
-        found[best.name] = chosen[best]
-    return found
+def _text_picks(choose: EvaluationSet, report: EvaluationSet, vectors: str) -> dict[str, Picks]:
+    """Peers that read the text: words, and the diversifiers with the diversity that is best."""
+    peers: list[Baseline] = [TfIdf(), Bm25()]
+    if importlib.util.find_spec("pyversity") is not None:
+        opened = open_vectors(vectors)
+        for name in STRATEGIES:
+            tried = [Diversified(name, opened, value) for value in _DIVERSITIES]
+            peers.append(max(tried, key=lambda peer: _mean_recall(peer, choose)))
+    return {peer.name: peer.select(report.queries, max(KS)) for peer in peers}
+
+
+def _mean_recall(peer: Baseline, examples: EvaluationSet) -> float:
+    found = peer.select(examples.queries, max(KS))
+    return sum(float(examples.hits_at(k, found).macro.recall) for k in KS)
 
 
 def _row(name: str, picks: Sequence[Picks], trained: Trained, table: PooledTable) -> Row:

@@ -8,8 +8,8 @@
 
 int32_t dgn_highest_level(void);
 void dgn_greedy(int32_t level, const dgn_problem *problem, const dgn_result *result);
-int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t passages, int64_t titles,
-                        int64_t dimension, int64_t projected, int64_t units);
+int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t passages,
+                        int64_t titles, int64_t dimension, int64_t projected, int64_t units);
 void dgn_facets(int32_t level, const dgn_words *words, const dgn_facet_weights *weights,
                 const dgn_query *query, const dgn_facets_result *result);
 
@@ -118,9 +118,10 @@ static void compute_facets(int level, int64_t tokens, int64_t passages, int64_t 
                              .is_ordered = flags,
                              .follows = flags,
                              .passages = passages,
-                             .titles = titles};
-    const int64_t room =
-        dgn_facets_work(tokens, count, passages, titles, dimension, projected, units);
+                             .titles = titles,
+                             .distinct = count < WORDS ? count : WORDS};
+    const int64_t room = dgn_facets_work(tokens, count, query.distinct, passages, titles, dimension,
+                                         projected, units);
     const dgn_facets_result result = {.features = filled(passages * width, 0),
                                       .weights = filled(width, 0),
                                       .target = filled(width, 0),

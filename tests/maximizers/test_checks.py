@@ -160,6 +160,16 @@ def test_values_that_would_underflow_are_refused() -> None:
     assert len(greedy(FeatureCoverage(weights.astype(np.float64)), features.astype(float), 2)) == 2
 
 
+def test_one_set_of_a_batch_may_be_too_small() -> None:
+    small = np.array([[1, 0], [2, 0], [0, 3]], np.float32) * np.float32(1.4e-45)
+    batch = np.stack([np.ones((3, 2), np.float32), small])
+    f = FacilityLocation(np.array([0.4, 0.4], np.float32))
+    with pytest.raises(InvalidInput, match="values of set 1 are too small"):
+        greedy(f, batch, 1)
+    batch[1] = 0
+    assert len(greedy(f, batch, 1)) == 2
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float32(dtype: torch.dtype) -> None:
     random = torch.Generator().manual_seed(0)

@@ -1,7 +1,9 @@
 """`Selector`: what is selected, for one query and for many, and which mistakes are named."""
 
+import copy
 import itertools
 import json
+import pickle
 import random
 import subprocess
 import sys
@@ -381,3 +383,11 @@ def test_selecting_needs_no_torch() -> None:
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "(0,)", done.stderr
+
+
+def test_a_selector_can_be_copied_into_another_process() -> None:
+    selector = untrained()
+    before = selector.select("The ship sank in 1901.", ["It sank in 1901.", "Bread is baked."], k=1)
+    for twin in (pickle.loads(pickle.dumps(selector)), copy.deepcopy(selector)):  # noqa: S301
+        after = twin.select("The ship sank in 1901.", ["It sank in 1901.", "Bread is baked."], k=1)
+        assert (after.indices, after.gains) == (before.indices, before.gains)

@@ -83,7 +83,7 @@ class Coverage:
 @functools.cache
 def library() -> Any:
     """The shared library; None if there is none."""
-    if os.environ.get("DGN_KERNELS", "").lower() in {"off", "0", "no"} or not LIBRARY.is_file():
+    if _is_off() or not LIBRARY.is_file():
         return None
     try:
         found: Any = ctypes.CDLL(str(LIBRARY))
@@ -97,11 +97,15 @@ def library() -> Any:
         found.dgn_lazy.restype = None
         found.dgn_facets.restype = None
         found.dgn_facets_work.restype = ctypes.c_int64
-        found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 7
+        found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 8
         found.dgn_highest_level.restype = ctypes.c_int32
     except (OSError, AttributeError):
         return None  # made for another machine, or by another version
     return found
+
+
+def _is_off() -> bool:
+    return os.environ.get("DGN_KERNELS", "").lower() in {"off", "0", "no", "false"}
 
 
 def is_available() -> bool:
@@ -120,7 +124,7 @@ def describe() -> str:
     if is_available():
         how = REPORT.read_text(encoding="utf-8").strip() if REPORT.is_file() else "compiled"
         return f"C, {LEVELS[highest_level()]} ({how})"
-    if os.environ.get("DGN_KERNELS"):
+    if _is_off():
         return f"NumPy (DGN_KERNELS={os.environ['DGN_KERNELS']})"
     if LIBRARY.is_file():
         return f"NumPy ({LIBRARY} was made for another machine)"

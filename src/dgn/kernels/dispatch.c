@@ -12,7 +12,8 @@ search dgn_greedy_baseline;
 some_gains dgn_gains_baseline;
 lazy_search dgn_lazy_baseline;
 facets dgn_facets_baseline;
-int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                                 int64_t);
 #ifdef DGN_X86
 search dgn_greedy_avx2, dgn_greedy_avx512;
 some_gains dgn_gains_avx2, dgn_gains_avx512;
@@ -82,9 +83,10 @@ void dgn_lazy(int32_t level, const dgn_problem *problem, const dgn_result *resul
 }
 
 /* The room that `dgn_facets` needs, in numbers. */
-int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t passages, int64_t titles,
-                        int64_t dimension, int64_t projected, int64_t units) {
-    return dgn_facets_work_baseline(tokens, count, passages, titles, dimension, projected, units);
+int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t passages,
+                        int64_t titles, int64_t dimension, int64_t projected, int64_t units) {
+    return dgn_facets_work_baseline(tokens, count, distinct, passages, titles, dimension, projected,
+                                    units);
 }
 
 void dgn_facets(int32_t level, const dgn_words *words, const dgn_facet_weights *weights,

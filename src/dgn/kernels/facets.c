@@ -241,11 +241,12 @@ static int64_t table_size(int64_t words) {
 }
 
 /* The room that `dgn_facets` needs for a query of this size; `count` is the number of all words. */
-int64_t DGN_NAMED(dgn_facets_work, DGN_LEVEL)(int64_t tokens, int64_t count, int64_t passages,
-                                              int64_t titles, int64_t dimension,
-                                              int64_t projected, int64_t units) {
+int64_t DGN_NAMED(dgn_facets_work, DGN_LEVEL)(int64_t tokens, int64_t count, int64_t distinct,
+                                              int64_t passages, int64_t titles,
+                                              int64_t dimension, int64_t projected,
+                                              int64_t units) {
     const int64_t padded = padded_to_lanes(tokens);
-    return padded * (3 + 5 * passages + titles + 2 * count) + 3 * count + table_size(count) +
+    return padded * (3 + 5 * passages + titles + 2 * distinct) + 3 * count + table_size(count) +
            2 * dimension + passages * (STATISTICS + projected + 3) + 4 * projected + STATISTICS +
            units + RELATIVE;
 }
@@ -263,8 +264,8 @@ void DGN_NAMED(dgn_facets, DGN_LEVEL)(const dgn_words *words, const dgn_facet_we
     float *const pair = TAKE(items * padded), *const own = TAKE(items * padded);
     float *const titled = TAKE(items * padded), *const by_title = TAKE(q->titles * padded);
     different known = {.padded = padded};
-    known.near = TAKE(count * padded);
-    known.same = TAKE(count * padded);
+    known.near = TAKE(q->distinct * padded);
+    known.same = TAKE(q->distinct * padded);
     known.nearest = TAKE(count);
     known.slots = (int32_t *)TAKE(count);
     known.table = (int32_t *)TAKE(size + count);

@@ -45,6 +45,7 @@ typedef struct {
     const uint8_t *follows;
     int64_t passages;
     int64_t titles;
+    int64_t distinct; /* how many different words there are, at most */
 } dgn_query;
 
 /* Where the result goes: rows of features are `features_stride` numbers apart, and what stands for

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from dgn.kernels import highest_level, library
 
+_MANY_WORDS = 4096
+
 
 class _Words(ctypes.Structure):
     _fields_ = (
@@ -61,6 +63,7 @@ class _Query(ctypes.Structure):
         ("follows", ctypes.c_void_p),
         ("passages", ctypes.c_int64),
         ("titles", ctypes.c_int64),
+        ("distinct", ctypes.c_int64),
     )
 
 
@@ -175,9 +178,12 @@ class FacetKernel:
             rows = np.fromiter(
                 (word for text in query.texts for word in text), np.int64, int(start[-1])
             )
+            # Counting costs more than the room, unless there are many words.
+            distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
             size = run.dgn_facets_work(
                 lengths[0],
                 len(rows),
+                distinct,
                 count,
                 titles,
                 dimension,
@@ -194,6 +200,7 @@ class FacetKernel:
                 query.follows.ctypes.data,
                 count,
                 titles,
+                distinct,
             )
             result = _Result(
                 features[row].ctypes.data,

@@ -53,7 +53,9 @@ class Log1p(Concave):
 @final
 @dataclass(frozen=True)
 class Power(Concave):
-    """φ(x) = x**exponent, with 0 < exponent ≤ 1; with 1, nothing diminishes and f is modular.
+    """φ(x) = x**exponent, with .01 ≤ exponent ≤ 1; with 1, nothing diminishes and f is modular.
+
+    Smaller exponents give functions that hardly grow, whose increases are lost to rounding.
 
     The slope at 0, which is infinite for exponents below 1, counts as `exponent` in gradients.
     """
@@ -61,10 +63,8 @@ class Power(Concave):
     exponent: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.exponent <= 1:
-            raise InvalidInput(
-                "exponent", found=f"{self.exponent:g}", allowed="greater than 0 and at most 1"
-            )
+        if not 0.01 <= self.exponent <= 1:
+            raise InvalidInput("exponent", found=f"{self.exponent:g}", allowed="from 0.01 to 1")
 
     @property
     def form(self) -> tuple[str, float]:
@@ -74,10 +74,10 @@ class Power(Concave):
         return safe_power(x, self.exponent)
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
-        # Small steps as x^e · ((1 + step/x)^e − 1), which does not cancel; large steps have nothing
-        # to cancel, and for them step/x might overflow.
+        # Most steps as x^e · ((1 + step/x)^e − 1), which does not cancel; very large steps have
+        # nothing to cancel, and for them step/x might overflow.
         xp = namespace(x)
-        small = (step <= x) & (x > 0)
+        small = (1e-3 * step <= x) & (x > 0)
         base = xp.where(x > 0, x, 1.0)
         growth = xp.where(small, step, 0.0) / base
         by_ratio = safe_power(base, self.exponent) * xp.expm1(self.exponent * xp.log1p(growth))

@@ -26,6 +26,8 @@ from dgn.objectives.concave import Concave, Log1p, OneMinusExp, Power, Saturated
 _LOG1P = Log1p()
 _SCALE_FREE = (Log1p, Power, Sqrt, OneMinusExp)
 """Functions whose values are neither tiny nor huge where their argument is not."""
+_LEAST_USUAL = 1e-6
+
 _COMPILED = (*_SCALE_FREE, Saturated)
 """Functions that the kernels know."""
 
@@ -134,15 +136,18 @@ class WeightedCoverage(SetFunction):
 
     def _is_in_range(self, items: Items, largest: float, lightest: float, heaviest: float) -> bool:
         """Whether all values are surely in the range of the dtype; `extent` is exact and slow."""
-        if self._is_usual(largest, lightest, heaviest):
+        least = largest
+        if items.batch > 1:  # the set with the smallest features decides whether they are too small
+            by_set = namespace(items.features).max(items.features, axis=(1, 2))
+            least = min((one for one in by_set.tolist() if one > 0), default=largest)
+        if self._is_usual(largest, lightest, heaviest) and least >= _LEAST_USUAL:
             return True
         limits = namespace(items.features).finfo(items.features.dtype)
         size, width = items.features.shape[1:]
-        most = np.array([[largest]])
         with np.errstate(all="ignore"):
-            low, high = (self.highest(most, count).item() for count in (1, size))
-        reached = lightest * low
-        return reached >= float(limits.smallest_normal) / float(limits.eps) and (
+            low = self.highest(np.array([[least]]), 1).item()
+            high = self.highest(np.array([[largest]]), size).item()
+        return lightest * low >= float(limits.smallest_normal) / float(limits.eps) and (
             size + 1
         ) * width * heaviest * high <= float(limits.max)
 
@@ -237,7 +242,7 @@ class FeatureCoverage(WeightedCoverage):
 
     def _is_usual(self, largest: float, lightest: float, heaviest: float) -> bool:
         # A cap may be tiny, and what a concave function of the user does is not known.
-        is_known = isinstance(self.concave, _SCALE_FREE)
+        is_known = type(self.concave) in _SCALE_FREE
         return is_known and super()._is_usual(largest, lightest, heaviest)
 
     def check_precision(self, items: Items, context: State, largest: float) -> None:
@@ -266,7 +271,7 @@ class FeatureCoverage(WeightedCoverage):
     def log_terms(self, items: Items, state: State) -> tuple[Array, Array] | None:
         weights = self.weights
         is_shared = getattr(weights, "ndim", 0) == 1 and weights.dtype == items.features.dtype
-        if not isinstance(self.concave, Log1p) or not is_shared:
+        if type(self.concave) is not Log1p or type(self) is not FeatureCoverage or not is_shared:
             return None
         return 1 / (1 + state.level), weights
 

@@ -69,6 +69,13 @@ class WordReader:
         self.vectors, self.idf = vectors, idf
         self._memory = _Memory(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the words that were met: another process meets its own."""
+        return {"vectors": self.vectors, "idf": self.idf}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["vectors"], state["idf"])
+
     def read(self, texts: Sequence[str]) -> WordTokens:
         """The words of these texts."""
         memory = self._memory
@@ -79,7 +86,7 @@ class WordReader:
         described = WordTokens(
             np.split(place, np.cumsum(lengths)[:-1]), *memory.described(different)
         )
-        if len(memory) > _MOST_WORDS:
+        if memory.is_full:
             self._memory = _Memory(self)  # other threads keep the one that they have
         return described
 
@@ -87,7 +94,7 @@ class WordReader:
         """The words of these texts as rows of all words that were met, for the kernels."""
         memory = self._memory
         rows = [memory.rows(text) for text in texts]
-        if len(memory) > _MOST_WORDS:
+        if memory.is_full:
             self._memory = _Memory(self)  # other threads keep the one that they have
         return rows, memory.known()
 
@@ -115,8 +122,10 @@ class _Memory:
         self._facts: NDArray[Any] = np.zeros((256, 1 + KINDS), np.float32)
         self._stem_of: NDArray[Any] = np.zeros(256, np.int64)
 
-    def __len__(self) -> int:
-        return len(self._words)
+    @property
+    def is_full(self) -> bool:
+        """Whether there is so much in it that it should be forgotten."""
+        return len(self._words) > _MOST_WORDS or len(self._pieces) > 2 * _MOST_WORDS
 
     def rows(self, text: str) -> list[int]:
         """The words of a text; no word spans a space, and most pieces are known already."""

@@ -78,6 +78,12 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        if self.encoder_loss == "listwise" and self.architecture == "dgn":
+            raise InvalidInput(
+                "encoder_loss",
+                message="encoder_loss is a setting of the architectures encoder and deep-encoder; "
+                "the loss of a DGN is always listwise.",
+            )
         check_above(self, 0, "positive_weight")
         check_at_least(self, 1, "layers")
         if not 0 <= self.dropout < 1:
