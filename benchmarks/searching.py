@@ -7,8 +7,10 @@ item, facility location with the similarities of the items.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
@@ -41,6 +43,26 @@ _FORMS: tuple[Concave, ...] = (
     OneMinusExp(),
     Saturated(2.0),
 )
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to select, and under which conditions it is measured."""
+
+    work: Callable[[np.ndarray], object]
+    knows_batches: bool = False
+    cores: int | None = None
+    compiled: bool = True
+
+    @contextlib.contextmanager
+    def conditions(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            if self.cores is not None:
+                patch = mock.patch.object(kernels, "available_cores", return_value=self.cores)
+                stack.enter_context(patch)
+            if not self.compiled:
+                stack.enter_context(mock.patch.object(kernels, "is_available", lambda: False))  # noqa: PT008
+            yield
 
 
 def run() -> None:
@@ -76,27 +98,31 @@ def _limits() -> None:
 
 def _queries(batch: np.ndarray) -> None:
     f = FeatureCoverage(np.ones(FEATURES, np.float32))
-    one = batch[0]
+    one, some = batch[0], batch[:128]
 
-    def reference(features: np.ndarray) -> object:
-        with mock.patch.object(kernels, "is_available", return_value=False):
-            return greedy(f, features, K)
+    def ours(features: np.ndarray) -> object:
+        return greedy(f, features, K)
 
-    contenders: dict[str, tuple[Callable[[np.ndarray], object], bool]] = {
-        "dgn": (lambda features: greedy(f, features, K), True),
-        "dgn without its kernel": (reference, True),
-        "greedy in plain NumPy": (_plain, False),
+    contenders = {
+        "dgn": Contender(ours, knows_batches=True),
+        "dgn, one thread": Contender(ours, knows_batches=True, cores=1),
+        "dgn without its kernel (one thread)": Contender(ours, knows_batches=True, compiled=False),
+        "greedy in plain NumPy": Contender(_plain),
         **_peers(),
-        "dgn, facility location of the same similarities": (_by_facility_location, False),
+        "dgn, facility location of the same similarities, one thread": Contender(
+            _by_facility_location, knows_batches=True, cores=1
+        ),
     }
-    some = batch[:128]
-    single = {name: seconds(lambda w=w: w(one), repeats=101) for name, (w, _) in contenders.items()}
-    many = {
-        name: seconds(lambda w=w: w(batch), repeats=5) / len(batch)
-        if knows_batches
-        else seconds(lambda w=w: [w(features) for features in some], repeats=5) / len(some)
-        for name, (w, knows_batches) in contenders.items()
-    }
+    single: dict[str, float] = {}
+    many: dict[str, float] = {}
+    for name, contender in contenders.items():
+        work = contender.work
+        with contender.conditions():
+            single[name] = seconds(lambda w=work: w(one), repeats=101)
+            if contender.knows_batches:
+                many[name] = seconds(lambda w=work: w(batch), repeats=5) / len(batch)
+            else:
+                many[name] = seconds(lambda w=work: [w(x) for x in some], repeats=5) / len(some)
     rows = [
         (
             name,
@@ -131,7 +157,7 @@ def _forms(batch: np.ndarray) -> None:
     rows: list[tuple[object, ...]] = []
     for name, f in functions.items():
         ours = seconds(lambda f=f: greedy(f, batch, K)) / len(batch)
-        with mock.patch.object(kernels, "is_available", return_value=False):
+        with Contender(_plain, compiled=False).conditions():
             numpy = seconds(lambda f=f: greedy(f, batch, K), repeats=3) / len(batch)
         rows.append((name, f"{1e6 * ours:.1f}", f"{1e6 * numpy:.1f}", f"{numpy / ours:.1f}×"))
     print_table(
@@ -153,25 +179,24 @@ def _plain(features: np.ndarray) -> list[int]:
 
 
 def _similarities(features: np.ndarray) -> np.ndarray:
-    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
-    return unit @ unit.T
+    unit = features / np.linalg.norm(features, axis=-1, keepdims=True)
+    return unit @ unit.swapaxes(-1, -2)
 
 
 def _by_facility_location(features: np.ndarray) -> object:
     return greedy(FacilityLocation(), _similarities(features), K)
 
 
-def _peers() -> dict[str, tuple[Callable[[np.ndarray], object], bool]]:
-    found: dict[str, tuple[Callable[[np.ndarray], object], bool]] = {}
+def _peers() -> dict[str, Contender]:
+    found: dict[str, Contender] = {}
     query = np.random.default_rng(1).random(FEATURES, dtype=np.float32)
     if importlib.util.find_spec("pyversity") is not None:
         import pyversity
 
         diversify: Any = pyversity.diversify
         for strategy in ("mmr", "msd", "dpp"):
-            found[f"pyversity, {strategy.upper()}"] = (
-                lambda x, s=strategy: diversify(x, x @ query, k=K, strategy=s),
-                False,
+            found[f"pyversity, {strategy.upper()}"] = Contender(
+                lambda x, s=strategy: diversify(x, x @ query, k=K, strategy=s)
             )
     if importlib.util.find_spec("submodlib") is not None:
         submodlib: Any = importlib.import_module("submodlib")
@@ -188,5 +213,5 @@ def _peers() -> dict[str, tuple[Callable[[np.ndarray], object], bool]]:
                 show_progress=False,
             )
 
-        found["submodlib, facility location, lazy"] = (by_submodlib, False)
+        found["submodlib, facility location, lazy"] = Contender(by_submodlib)
     return found

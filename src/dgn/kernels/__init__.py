@@ -24,11 +24,9 @@ FORMS = {
     "log1p": 0,
     "sqrt": 1,
     "linear": 2,
-    "power": 3,
-    "one_minus_exp": 4,
-    "saturated": 5,
-    "facility_location": 6,
-    "probabilistic": 7,
+    "saturated": 3,
+    "facility_location": 4,
+    "probabilistic": 5,
 }
 """How the coverage of a feature grows; the numbers are those of greedy.h."""
 
@@ -71,7 +69,7 @@ class Coverage:
 
     Attributes:
         form: One of FORMS.
-        parameter: The exponent of "power", the cap of "saturated".
+        parameter: The cap of "saturated".
         weights: [features] or [batch, features]; None if every feature weighs 1.
     """
 

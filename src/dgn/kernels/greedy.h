@@ -9,11 +9,9 @@ enum {
     DGN_LOG1P = 0,          /* log(1 + m) */
     DGN_SQRT = 1,           /* sqrt(m) */
     DGN_LINEAR = 2,         /* m */
-    DGN_POWER = 3,          /* m ** parameter */
-    DGN_ONE_MINUS_EXP = 4,  /* 1 - exp(-m) */
-    DGN_SATURATED = 5,      /* min(m, parameter) */
-    DGN_FACILITY = 6,       /* the largest h */
-    DGN_PROBABILISTIC = 7,  /* 1 - the product of 1 - h */
+    DGN_SATURATED = 3,      /* min(m, parameter) */
+    DGN_FACILITY = 4,       /* the largest h */
+    DGN_PROBABILISTIC = 5,  /* 1 - the product of 1 - h */
 };
 
 /* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1].

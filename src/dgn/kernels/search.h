@@ -136,30 +136,6 @@ DEFINE_ROW_GAIN(saturated_gain, TERM_SATURATED)
 DEFINE_ROW_GAIN(facility_gain, TERM_FACILITY)
 DEFINE_ROW_GAIN(product_gain, TERM_PRODUCT)
 
-/* Without vectors: powers and exponentials are those of the C library. */
-static REAL SUFFIX(power_gain)(const REAL *row, const REAL *weights, const REAL *levels,
-                               int64_t width, double exponent) {
-    double found = 0;
-    for (int64_t u = 0; u < width; u++) {
-        const double h = row[u], level = levels[u];
-        if (h <= 0)
-            continue;
-        const double more = h <= 1e6 * level
-                                ? pow(level, exponent) * expm1(exponent * log1p(h / level))
-                                : pow(level + h, exponent) - pow(level, exponent);
-        found += more > 0 ? weights[u] * more : 0;
-    }
-    return (REAL)found;
-}
-
-static REAL SUFFIX(exp_gain)(const REAL *row, const REAL *weights, const REAL *prepared,
-                             int64_t width) {
-    double found = 0;
-    for (int64_t u = 0; u < width; u++)
-        found += (double)weights[u] * prepared[u] * -expm1(-(double)row[u]);
-    return (REAL)found;
-}
-
 /* What the gains of all items have in common, feature by feature. */
 static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *level, REAL *prepared) {
     const REAL cap = (REAL)problem->parameter;
@@ -168,7 +144,6 @@ static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *level, REAL 
         switch (problem->form) {
         case DGN_LOG1P: prepared[u] = 1 / (1 + m); break;
         case DGN_SQRT: prepared[u] = (REAL)sqrt((double)m); break;
-        case DGN_ONE_MINUS_EXP: prepared[u] = (REAL)exp(-(double)m); break;
         case DGN_SATURATED: prepared[u] = cap > m ? cap - m : 0; break;
         default: prepared[u] = m;
         }
@@ -195,10 +170,7 @@ static REAL SUFFIX(gain)(const dgn_problem *problem, const REAL *row, const REAL
     case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width);
     case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width);
     case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width);
-    case DGN_PROBABILISTIC: return SUFFIX(product_gain)(row, weights, prepared, level, width);
-    case DGN_ONE_MINUS_EXP: return SUFFIX(exp_gain)(row, weights, prepared, width);
-    default:
-        return SUFFIX(power_gain)(row, weights, level, width, problem->parameter);
+    default: return SUFFIX(product_gain)(row, weights, prepared, level, width);
     }
 }
 

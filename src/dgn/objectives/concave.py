@@ -68,7 +68,7 @@ class Power(Concave):
 
     @property
     def form(self) -> tuple[str, float]:
-        return ("linear", 0.0) if self.exponent == 1 else ("power", self.exponent)
+        return {1: ("linear", 0.0), 0.5: ("sqrt", 0.0)}.get(self.exponent, ("", 0.0))
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, self.exponent)
@@ -109,10 +109,6 @@ class Sqrt(Concave):
 @dataclass(frozen=True)
 class OneMinusExp(Concave):
     """φ(x) = 1 − exp(−x), which never exceeds 1."""
-
-    @property
-    def form(self) -> tuple[str, float]:
-        return "one_minus_exp", 0.0
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return -namespace(x).expm1(-x)

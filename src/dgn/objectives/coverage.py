@@ -279,7 +279,7 @@ class FeatureCoverage(WeightedCoverage):
         if type(self) is not FeatureCoverage or type(self.concave) not in _COMPILED:
             return None  # a class of the user may compute something else
         form, parameter = self.concave.form
-        return Coverage(form, parameter, self.weights)
+        return Coverage(form, parameter, self.weights) if form else None
 
     @property
     def defines_coverage(self) -> bool:
