@@ -6,7 +6,9 @@ Without a compiler the wheel is pure Python, and NumPy does the work.
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,30 @@ class KernelHook(BuildHookInterface[Any]):
     """The build hook that pyproject.toml names."""
 
     PLUGIN_NAME = "custom"
+    _folder: Path | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile into the source tree, from where the wheel takes it, and an editable install."""
-        del version
+        """Compile; an editable install finds the library in the source tree, a wheel carries it."""
         path = Path(self.root) / _KERNELS / "build.py"
         spec = importlib.util.spec_from_file_location("dgn_kernels_build", path)
         if spec is None or spec.loader is None:
             raise RuntimeError(f"{path} cannot be loaded")
         compiling = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(compiling)
-        if compiling.build():
+        if version == "editable":
+            compiling.build()
+            return
+        self._folder = Path(tempfile.mkdtemp())
+        library = self._folder / compiling.LIBRARY.name
+        if compiling.build(library):
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform}"
-        build_data["artifacts"] += [f"{_KERNELS.as_posix()}/_kernels.*"]
+        for made in self._folder.iterdir():
+            build_data["force_include"][str(made)] = f"dgn/kernels/{made.name}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was compiled for the wheel."""
+        del version, build_data, artifact_path
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
