@@ -90,6 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="write the model into this folder")
     parser.add_argument("--left-out", action="store_true", help="train five times, without two")
     parser.add_argument("--teacher", type=Path, help="logits of a cross-encoder, .npz by domain")
+    parser.add_argument(
+        "--partial", action="store_true", help="FEVER's claims with incomplete gold, too"
+    )
     for one in fields(Settings):
         name = f"--{one.name.replace('_', '-')}"
         default: Any = getattr(Settings(), one.name)
@@ -98,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = vars(parser.parse_args(arguments))
     settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     print(settings, flush=True)
-    domains = {name: read_domain(name) for name in DOMAINS}
+    domains = {name: read_domain(name, partial=given["partial"]) for name in DOMAINS}
     encoder = FacetEncoder()
     teacher = dict(np.load(given["teacher"])) if given["teacher"] else {}
     rows = {n: matched(encoder, domains[n].train, teacher.get(n)) for n in DOMAINS}

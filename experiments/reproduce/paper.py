@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-KS = (7, 5, 3, 1)
-
 # For each k: recall, precision and F1. FEVER, oracle pages, fastText vectors.
 TABLE_1: dict[str, dict[int, tuple[float, float, float]]] = {
     "Top-k": {

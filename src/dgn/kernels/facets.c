@@ -3,27 +3,14 @@
  * The formula is that of encoders/facets (matching.py and formula.py), which is the reference.
  */
 #include "facets.h"
+#include "level.h"
 
 #include <math.h>
 #include <string.h>
 
-#ifndef DGN_LEVEL
-#define DGN_LEVEL baseline
-#endif
-#define DGN_JOIN(name, level) name##_##level
-#define DGN_NAMED(name, level) DGN_JOIN(name, level)
-
 #define STATISTICS 28
 #define RELATIVE 8
 #define BASIC (STATISTICS - 2 * RELATIVE)
-
-#if defined(__AVX512F__)
-#define REGISTER 64
-#elif defined(__AVX2__)
-#define REGISTER 32
-#else
-#define REGISTER 16
-#endif
 #define WIDTH (REGISTER / 4)
 #define LANES 16
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.kernels import highest_level, library
+from dgn.kernels.library import highest_level, library
 
 _MANY_WORDS = 4096
 

@@ -5,23 +5,10 @@
  * of products, which AVX2 and AVX-512 fuse with sums.
  */
 #include "greedy.h"
+#include "level.h"
 
 #include <math.h>
 #include <string.h>
-
-#ifndef DGN_LEVEL
-#define DGN_LEVEL baseline
-#endif
-#define DGN_JOIN(name, level) name##_##level
-#define DGN_NAMED(name, level) DGN_JOIN(name, level)
-
-#if defined(__AVX512F__)
-#define REGISTER 64
-#elif defined(__AVX2__)
-#define REGISTER 32
-#else
-#define REGISTER 16
-#endif
 
 #define REAL float
 #define INTEGER int32_t

@@ -162,6 +162,8 @@ class _GrowingSelection:
         self.objective, self.items, self.stop_share = objective, items, stop_share
         self.xp = namespace(items.features)
         self._coverage = compiled_coverage(objective, items)
+        if self._coverage is not None:
+            self._features = np.ascontiguousarray(items.features[0])  # once, and not at every step
         self.level = objective.empty(items.slice(0, 1), context)
         self.indices: list[int] = []
         self.gains: list[float] = []
@@ -197,8 +199,7 @@ class _GrowingSelection:
 
     def _compiled(self) -> LargeSet:
         assert self._coverage is not None  # noqa: S101
-        features, mask = self.items.features[0], self.items.mask[0]
-        return LargeSet(self._coverage, features, mask, self.level.level[0])
+        return LargeSet(self._coverage, self._features, self.items.mask[0], self.level.level[0])
 
     def is_too_little(self, gain: float) -> bool:
         """Whether this gain is below the required share of the first gain."""

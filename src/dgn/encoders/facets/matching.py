@@ -247,11 +247,6 @@ class Matcher:
             place = after
         return found, known
 
-    @property
-    def is_static(self) -> bool:
-        """Whether words have the vectors of the reader, wherever they stand."""
-        return self._embed is None
-
     def words(self, query: str) -> list[str]:
         """The words of a query as written, in the order of `QueryMatches.query`."""
         return written_words(query)
