@@ -32,13 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--weights", type=float, nargs="*", default=(0.1, 0.2, 0.3, 0.5, 0.8))
     parser.add_argument("--queries", type=int, default=300, help="of each domain, at most")
     options = parser.parse_args(arguments)
-    without = {
-        name: options.folder / f"without-{'-'.join(fold)}" for fold in FOLDS for name in fold
-    }
+    folder: Path = options.folder
+    without = {name: folder / f"without-{'-'.join(fold)}" for fold in FOLDS for name in fold}
     dev = {name: read_domain(name).dev[: options.queries] for name in DOMAINS}
     for weight in options.weights:
         for said, folders in (
-            ("all domains", dict.fromkeys(DOMAINS, options.folder)),
+            ("all domains", dict.fromkeys(DOMAINS, folder)),
             ("left out", without),
         ):
             found = {n: recalls(_weighted(folders[n], weight), dev[n]) for n in DOMAINS}
