@@ -12,7 +12,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,30 @@ def threads_for(work: float) -> int:
     """The number of threads for an operation of this many multiplications."""
     useful = int(work / _WORK_PER_THREAD)
     return 1 if useful <= 1 else min(idle_cores(), useful)
+
+
+def run_in_parts(work: Callable[[int, int], None], count: int, threads: int) -> None:
+    """Call `work(first, last)` for parts of `count` things, in several threads.
+
+    The work should release the GIL, as compiled code that is called with ctypes does.
+    """
+    threads = min(count, threads)
+    if threads < 2:
+        work(0, count)
+        return
+    # More parts than threads: one that is interrupted does not delay the others much.
+    parts = min(count, 4 * threads)
+    edges = [count * part // parts for part in range(parts + 1)]
+    list(_pool(threads).map(work, edges[:-1], edges[1:]))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="dgn")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of these threads
 
 
 @contextlib.contextmanager

@@ -4,13 +4,16 @@ They are compiled when the package is installed, if there is a C compiler. Witho
 DGN_KERNELS=off in the environment, NumPy computes the same results, slower.
 """
 
+from dgn.kernels.layers import SoftSets
 from dgn.kernels.library import LEVELS, describe, highest_level, is_available
-from dgn.kernels.searches import Coverage, LargeSet, greedy
+from dgn.kernels.searches import FORMS, Coverage, LargeSet, greedy
 
 __all__ = [
+    "FORMS",
     "LEVELS",
     "Coverage",
     "LargeSet",
+    "SoftSets",
     "describe",
     "greedy",
     "highest_level",

@@ -83,7 +83,7 @@ def compile_levels(
     levels = {"baseline": (), **(_X86_LEVELS if is_x86 else {})}
     position = [] if sys.platform == "win32" else ["-fPIC"]
     objects: list[Path] = []
-    for (level, options), name in itertools.product(levels.items(), ("greedy", "facets")):
+    for (level, options), name in itertools.product(levels.items(), ("greedy", "facets", "unfold")):
         objects.append(folder / f"{name}-{level}.o")
         own = [*flags, *position, *options, f"-DDGN_LEVEL={level}"]
         _run([*compiler, *own, "-c", str(SOURCES / f"{name}.c"), "-o", str(objects[-1])])

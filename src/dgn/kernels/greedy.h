@@ -12,6 +12,8 @@ enum {
     DGN_SATURATED = 3,      /* min(m, parameter) */
     DGN_FACILITY = 4,       /* the largest h */
     DGN_PROBABILISTIC = 5,  /* 1 - the product of 1 - h */
+    DGN_ONE_MINUS_EXP = 6,  /* 1 - exp(-m) */
+    DGN_POWER = 7,          /* m to the power of parameter */
 };
 
 /* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1].

@@ -9,6 +9,14 @@ from typing import Any
 
 from dgn.kernels.build import LIBRARY, REPORT
 
+_WITHOUT_RESULT = (
+    "dgn_greedy",
+    "dgn_gains",
+    "dgn_lazy",
+    "dgn_facets",
+    "dgn_unfold",
+)
+
 LEVELS = ("baseline", "AVX2", "AVX-512")
 
 
@@ -19,10 +27,12 @@ def library() -> Any:
         return None
     try:
         found: Any = ctypes.CDLL(str(LIBRARY))
-        for name in ("dgn_greedy", "dgn_gains", "dgn_lazy", "dgn_facets"):
+        for name in _WITHOUT_RESULT:
             getattr(found, name).restype = None
         found.dgn_facets_work.restype = ctypes.c_int64
         found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 8
+        found.dgn_unfold_work.restype = ctypes.c_int64
+        found.dgn_unfold_work.argtypes = (ctypes.c_int64,) * 2
         found.dgn_highest_level.restype = ctypes.c_int32
     except (OSError, AttributeError):
         return None  # made for another machine, or by another version

@@ -1,73 +1,6 @@
 /* The search for one type of number, REAL; included by greedy.c for float and for double. */
 
-#define VECTORS (LANES * (int)sizeof(REAL) / REGISTER)
-#define WIDTH (REGISTER / (int)sizeof(REAL))
-#define VECTOR SUFFIX(vector)
-#define BITS SUFFIX(bits)
-
-typedef REAL VECTOR __attribute__((vector_size(REGISTER)));
-typedef INTEGER BITS __attribute__((vector_size(REGISTER)));
-
-static inline VECTOR SUFFIX(load)(const REAL *from) {
-    VECTOR found;
-    memcpy(&found, from, sizeof found);
-    return found;
-}
-
-static inline VECTOR SUFFIX(either)(BITS which, VECTOR yes, VECTOR no) {
-    return (VECTOR)(((BITS)yes & which) | ((BITS)no & ~which));
-}
-
-static inline VECTOR SUFFIX(positive)(VECTOR x) {
-    return SUFFIX(either)(x > 0, x, (VECTOR){0});
-}
-
-/* log(1 + x) for x >= 0.
- *
- * 1 + x = 2^e * (1 + f) with 1 + f from sqrt(1/2) to sqrt(2); for e = 0, f is x itself, so that small
- * x keep all their digits. log(1 + f) is a polynomial (float) or a series in f / (2 + f) (double).
- * Relative error over the whole range: below 2 eps for float, below 3 eps for double (tested).
- */
-#ifndef IS_DOUBLE
-static inline VECTOR SUFFIX(log1p)(VECTOR x) {
-    const BITS bits = (BITS)(x + 1.0f);
-    const BITS e = (bits - 0x3f3504f3) >> 23;
-    const VECTOR f = SUFFIX(either)(e == 0, x, (VECTOR)(bits - (e << 23)) - 1.0f);
-    VECTOR q = f * 0.08734811097383499f - 0.14307507872581482f;
-    q = q * f + 0.14917978644371033f;
-    q = q * f - 0.1657050997018814f;
-    q = q * f + 0.19962072372436523f;
-    q = q * f - 0.25001755356788635f;
-    q = q * f + 0.33333951234817505f;
-    q = q * f - 0.49999991059303284f;
-    const VECTOR found = q * (f * f) + f;
-    return __builtin_convertvector(e, VECTOR) * 0.693147180559945f + found;
-}
-#else
-static inline VECTOR SUFFIX(log1p)(VECTOR x) {
-    const BITS bits = (BITS)(x + 1.0);
-    const BITS e = (bits - 0x3fe6a09e667f3bcd) >> 52;
-    const VECTOR exponent = __builtin_convertvector(e, VECTOR);
-    const VECTOR f = SUFFIX(either)(e == 0, x, (VECTOR)(bits - (e << 52)) - 1.0);
-    const VECTOR s = f / (f + 2.0), t = s * s;
-    /* 2 * atanh(s) / s - 2, divided by t: 2/3 + 2/5 t + 2/7 t^2 + ...; t is below 0.0295. */
-    VECTOR q = t * (2.0 / 23) + 2.0 / 21;
-    q = q * t + 2.0 / 19;
-    q = q * t + 2.0 / 17;
-    q = q * t + 2.0 / 15;
-    q = q * t + 2.0 / 13;
-    q = q * t + 2.0 / 11;
-    q = q * t + 2.0 / 9;
-    q = q * t + 2.0 / 7;
-    q = q * t + 2.0 / 5;
-    q = q * t + 2.0 / 3;
-    const VECTOR half = 0.5 * (f * f);
-    /* f - (half - s * (half + t * q)), which keeps the digits of small f. */
-    const VECTOR found = f - (half - s * (half + t * q));
-    const VECTOR low = exponent * 1.90821492927058770002e-10;
-    return found + low + exponent * 6.93147180369123816490e-01;
-}
-#endif
+#include "vector.h"
 
 /* The increase of the coverage of a feature at some level by h. `now` is what `prepare` computed. */
 #define TERM_LOG1P SUFFIX(log1p)(h * now)
@@ -76,14 +9,8 @@ static inline VECTOR SUFFIX(log1p)(VECTOR x) {
 #define TERM_SATURATED SUFFIX(either)(h < now, h, now)
 #define TERM_FACILITY SUFFIX(positive)(h - level)
 #define TERM_PRODUCT h * now
-
-static inline VECTOR SUFFIX(root)(VECTOR x) {
-    REAL lanes[WIDTH];
-    memcpy(lanes, &x, sizeof lanes);
-    for (int lane = 0; lane < WIDTH; lane++)
-        lanes[lane] = sizeof(REAL) == 4 ? (REAL)sqrtf((float)lanes[lane]) : (REAL)sqrt(lanes[lane]);
-    return SUFFIX(load)(lanes);
-}
+#define TERM_ONE_MINUS_EXP -now * SUFFIX(expm1)(-h)
+#define TERM_POWER SUFFIX(power_increase)(h, level, now, parameter)
 
 /* The last lanes of a row, filled up with zeros. */
 static inline VECTOR SUFFIX(rest)(const REAL *from, int64_t count) {
@@ -103,7 +30,8 @@ static inline REAL SUFFIX(total)(const VECTOR *sums) {
 
 #define DEFINE_ROW_GAIN(name, term)                                                                \
     static REAL SUFFIX(name)(const REAL *row, const REAL *weights, const REAL *prepared,           \
-                             const REAL *levels, int64_t width) {                                  \
+                             const REAL *levels, int64_t width, REAL parameter) {                  \
+        (void)parameter;                                                                           \
         VECTOR sums[VECTORS];                                                                      \
         for (int j = 0; j < VECTORS; j++)                                                          \
             sums[j] = (VECTOR){0};                                                                 \
@@ -135,6 +63,8 @@ DEFINE_ROW_GAIN(linear_gain, TERM_LINEAR)
 DEFINE_ROW_GAIN(saturated_gain, TERM_SATURATED)
 DEFINE_ROW_GAIN(facility_gain, TERM_FACILITY)
 DEFINE_ROW_GAIN(product_gain, TERM_PRODUCT)
+DEFINE_ROW_GAIN(one_minus_exp_gain, TERM_ONE_MINUS_EXP)
+DEFINE_ROW_GAIN(power_gain, TERM_POWER)
 
 /* What the gains of all items have in common, feature by feature. */
 static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *level, REAL *prepared) {
@@ -145,6 +75,8 @@ static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *level, REAL 
         case DGN_LOG1P: prepared[u] = 1 / (1 + m); break;
         case DGN_SQRT: prepared[u] = (REAL)sqrt((double)m); break;
         case DGN_SATURATED: prepared[u] = cap > m ? cap - m : 0; break;
+        case DGN_ONE_MINUS_EXP: prepared[u] = (REAL)exp(-(double)m); break;
+        case DGN_POWER: prepared[u] = (REAL)pow((double)m, problem->parameter); break;
         default: prepared[u] = m;
         }
     }
@@ -164,13 +96,17 @@ static void SUFFIX(raise)(const dgn_problem *problem, const REAL *row, REAL *lev
 static REAL SUFFIX(gain)(const dgn_problem *problem, const REAL *row, const REAL *weights,
                          const REAL *prepared, const REAL *level) {
     const int64_t width = problem->width;
+    const REAL parameter = (REAL)problem->parameter;
     switch (problem->form) {
-    case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width);
-    case DGN_SQRT: return SUFFIX(sqrt_gain)(row, weights, prepared, level, width);
-    case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width);
-    case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width);
-    case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width);
-    default: return SUFFIX(product_gain)(row, weights, prepared, level, width);
+    case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_SQRT: return SUFFIX(sqrt_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_ONE_MINUS_EXP:
+        return SUFFIX(one_minus_exp_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_POWER: return SUFFIX(power_gain)(row, weights, prepared, level, width, parameter);
+    default: return SUFFIX(product_gain)(row, weights, prepared, level, width, parameter);
     }
 }
 

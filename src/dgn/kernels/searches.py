@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.kernels.library import highest_level, library
-from dgn.threads import available_cores
+from dgn.threads import available_cores, run_in_parts
 
 FORMS = {
     "log1p": 0,
@@ -21,6 +19,8 @@ FORMS = {
     "saturated": 3,
     "facility_location": 4,
     "probabilistic": 5,
+    "one_minus_exp": 6,
+    "power": 7,
 }
 """How the coverage of a feature grows; the numbers are those of greedy.h."""
 
@@ -62,7 +62,7 @@ class Coverage:
 
     Attributes:
         form: One of FORMS.
-        parameter: The cap of "saturated".
+        parameter: The cap of "saturated", the exponent of "power".
         weights: [features] or [batch, features]; None if every feature weighs 1.
     """
 
@@ -139,7 +139,7 @@ def greedy(
             ctypes.c_int32(chosen_level), ctypes.byref(problem), ctypes.byref(result)
         )
 
-    _over_threads(search, batch, items * width * (k + 1))
+    run_in_parts(search, batch, _threads_for(batch, items * width * (k + 1)))
     return indices, gains, bounds
 
 
@@ -186,7 +186,7 @@ class LargeSet:
                 ctypes.c_void_p(found.ctypes.data + first * found.itemsize),
             )
 
-        _over_threads(compute, len(found), width)
+        run_in_parts(compute, len(found), _threads_for(len(found), width))
         return found
 
     def lazy(
@@ -247,14 +247,7 @@ def _rows(
     return own, width if own.ndim == 2 and own.shape[0] > 1 else 0
 
 
-def _over_threads(search: Callable[[int, int], None], batch: int, work: int) -> None:
-    """Run a search on parts of the batch, in as many threads as there is work for."""
-    threads = min(batch, batch * work // _WORK_PER_THREAD)
-    threads = min(threads, available_cores()) if threads > 1 else 1
-    if threads < 2:
-        search(0, batch)
-        return
-    # More parts than threads: one that is interrupted does not delay the others much.
-    edges = np.linspace(0, batch, 4 * threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(search, edges[:-1], edges[1:]))
+def _threads_for(sets: int, work: int) -> int:
+    """The number of threads for this many sets of this many numbers each."""
+    threads = sets * work // _WORK_PER_THREAD
+    return min(threads, available_cores()) if threads > 1 else 1

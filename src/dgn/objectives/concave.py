@@ -68,7 +68,8 @@ class Power(Concave):
 
     @property
     def form(self) -> tuple[str, float]:
-        return {1: ("linear", 0.0), 0.5: ("sqrt", 0.0)}.get(self.exponent, ("", 0.0))
+        simple = {1: ("linear", 0.0), 0.5: ("sqrt", 0.0)}
+        return simple.get(self.exponent, ("power", self.exponent))
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, self.exponent)
@@ -109,6 +110,10 @@ class Sqrt(Concave):
 @dataclass(frozen=True)
 class OneMinusExp(Concave):
     """φ(x) = 1 − exp(−x), which never exceeds 1."""
+
+    @property
+    def form(self) -> tuple[str, float]:
+        return "one_minus_exp", 0.0
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return -namespace(x).expm1(-x)

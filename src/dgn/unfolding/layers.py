@@ -22,6 +22,7 @@ from dgn.arrays import Float, namespace
 from dgn.errors import InvalidInput
 from dgn.numerics import lowest_log
 from dgn.objectives import Items, SetFunction, State, as_items
+from dgn.unfolding import fused
 from dgn.unfolding.relaxations import Choice, Relaxation, Softmax
 
 # From now on the namespace of tensors is a lookup, which torch.compile can trace.
@@ -98,6 +99,8 @@ class UnfoldedGreedy(nn.Module):
         layers: K, the number of items that are chosen.
         temperature: τ; a schedule may change it between epochs.
         relaxation: How a layer chooses; by default the softmax of the paper.
+        fused: Whether all layers may run as one operation, which is faster and needs less memory
+            (see `dgn.unfolding.fused`). Where it does not apply, the layers run one by one.
 
     Example:
         >>> import torch
@@ -113,6 +116,8 @@ class UnfoldedGreedy(nn.Module):
         layers: int = PAPER_LAYERS,
         temperature: float = PAPER_TEMPERATURE,
         relaxation: Relaxation | None = None,
+        *,
+        fused: bool = True,
     ) -> None:
         super().__init__()
         if layers < 1:
@@ -120,6 +125,7 @@ class UnfoldedGreedy(nn.Module):
         self.layers = layers
         self.temperature = temperature
         self.layer = GreedyLayer(relaxation)
+        self.fused = fused
 
     def forward(
         self,
@@ -144,7 +150,6 @@ class UnfoldedGreedy(nn.Module):
                 that a training step does not wait for the device.
         """
         items = as_items(items)
-        _check_not_negative(items.features)
         # Sums and logarithms keep the precision of the features, also under mixed precision.
         with torch.autocast(items.features.device.type, enabled=False):
             return self._unfold(objective, items, context, prior)
@@ -156,21 +161,52 @@ class UnfoldedGreedy(nn.Module):
         if not 0 < temperature < math.inf:
             raise InvalidInput("temperature", found=f"{temperature}", allowed="greater than 0")
         state = objective.empty(items, context)
-        given = objective.value(state)
         log_prior = torch.zeros_like(state.outside)
         if prior is not None:
             log_prior = prior.to(log_prior.dtype).log().clamp(min=lowest_log(log_prior))
-        soft = SoftState(state, log_prior)
-        choices: list[Choice] = []
-        for _ in range(self.layers):
-            choice, soft = self.layer(objective, items, soft, temperature)
-            choices.append(choice)
-        return Unfolded(
-            log_probs=torch.stack([choice.log_probs for choice in choices], dim=1),
-            log_others=torch.stack([choice.log_others for choice in choices], dim=1),
-            membership=torch.where(items.mask, 1 - soft.state.outside, 0.0),
-            value=objective.value(soft.state) - given,
+        relaxation, coverage = self.layer.relaxation, objective.compiled()
+        is_plain = not self.fused or type(self.layer) is not GreedyLayer
+        if is_plain or not fused.can_fuse(coverage, items.features, relaxation):
+            return self._layer_by_layer(objective, items, SoftState(state, log_prior))
+        assert coverage is not None  # noqa: S101
+        log_probs, log_others, outside, level = fused.unfold(
+            coverage,
+            items.features,
+            items.mask,
+            log_prior,
+            state.level,
+            relaxation,
+            temperature,
+            self.layers,
         )
+        after = State(level, outside, maker=state.maker)
+        return _unfolded(objective, items, log_probs, log_others, state, after)
+
+    def _layer_by_layer(self, objective: SetFunction, items: Items, soft: SoftState) -> Unfolded:
+        _check_not_negative(items.features)
+        start, choices = soft.state, list[Choice]()
+        for _ in range(self.layers):
+            choice, soft = self.layer(objective, items, soft, self.temperature)
+            choices.append(choice)
+        log_probs = torch.stack([choice.log_probs for choice in choices], dim=1)
+        log_others = torch.stack([choice.log_others for choice in choices], dim=1)
+        return _unfolded(objective, items, log_probs, log_others, start, soft.state)
+
+
+def _unfolded(
+    objective: SetFunction,
+    items: Items,
+    log_probs: Tensor,
+    log_others: Tensor,
+    start: State,
+    end: State,
+) -> Unfolded:
+    return Unfolded(
+        log_probs=log_probs,
+        log_others=log_others,
+        membership=torch.where(items.mask, 1 - end.outside, 0.0),
+        value=objective.value(end) - objective.value(start),
+    )
 
 
 def soft_gains(objective: SetFunction, items: Items, state: State) -> Tensor:
@@ -238,8 +274,4 @@ def _check_not_negative(features: Tensor) -> None:
     except RuntimeError:  # inside torch.func.vmap, values cannot be read
         return
     if negative:
-        raise InvalidInput(
-            "features",
-            found=f"{float(features.min()):g}",
-            allowed="at least 0 everywhere; apply ReLU or softplus to them",
-        )
+        raise fused.negative_features(features)

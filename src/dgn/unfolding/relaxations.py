@@ -85,10 +85,12 @@ class Gumbel(Relaxation):
         log_prior: Float[Tensor, "batch items"],
         temperature: float,
     ) -> Choice:
-        exponential = torch.empty_like(scores).exponential_(generator=self.generator)
-        smallest = torch.finfo(scores.dtype).tiny
-        noise = -torch.log(exponential.clamp(min=smallest))
-        return Softmax().choose(scores + self.scale * noise, log_prior, temperature)
+        return Softmax().choose(scores + self.noise(scores), log_prior, temperature)
+
+    def noise(self, like: Tensor) -> Tensor:
+        """New noise for scores like these, with its strength."""
+        exponential = torch.empty_like(like).exponential_(generator=self.generator)
+        return -self.scale * torch.log(exponential.clamp(min=torch.finfo(like.dtype).tiny))
 
 
 @final

@@ -1,0 +1,186 @@
+"""Forward greedy on a GPU: one program per set reads its features once, for all k steps."""
+
+# pyright: basic
+# ruff: noqa: ANN001, ANN202, N803, PLR0913, PLR0915
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from dgn.gpu.growth import LOG1P, increase, prepare
+from dgn.kernels import FORMS, Coverage
+
+_LARGEST = 1 << 15
+"""The most numbers of a set that fit into the registers of a program."""
+
+_FACILITY, _PROBABILISTIC = tl.constexpr(4), tl.constexpr(5)
+
+
+def fits(items: int, width: int) -> bool:
+    """Whether a set of this size fits into the registers of a program."""
+    return _padded(items) * _padded(width) <= _LARGEST
+
+
+def greedy(
+    coverage: Coverage,
+    features: Tensor,
+    mask: Tensor | None,
+    level: Tensor | None,
+    k: int,
+    stop_share: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Select up to k items of every set.
+
+    Args:
+        coverage: The set function.
+        features: [batch, items, features]; float32, bfloat16 or float16. Sums are float32; with
+            half precision, logarithms have an error of 10⁻⁵, far below that of the features.
+        mask: [batch, items], False for padding.
+        level: [batch, features], what is already covered; None if nothing is.
+        k: The number of items to select.
+        stop_share: Stop before an item that adds less than this share of what the first one added.
+
+    Returns:
+        The selected items, [batch, k], −1 for none; their gains, 0 for none; for each set a bound
+        that no set of k items exceeds; and the smallest and the largest feature of each set,
+        [batch, 2], NaN if one is NaN.
+    """
+    batch, items, width = features.shape
+    k = min(k, items)
+    features = features.contiguous()
+    new: dict[str, Any] = {"device": features.device, "dtype": torch.float32}
+    indices = torch.empty(batch, k, device=features.device, dtype=torch.int64)
+    gains, bounds = torch.empty(batch, k, **new), torch.empty(batch, **new)
+    extremes = torch.empty(batch, 2, **new)
+    weights, weights_stride = _rows(coverage.weights, features)
+    levels, level_stride = _rows(level, features)
+    _greedy_kernel[(batch,)](
+        *(features, features if mask is None else mask.contiguous(), weights, levels),
+        *(indices, gains, bounds, extremes),
+        *(items, width, k, weights_stride, level_stride, stop_share, coverage.parameter),
+        FORM=FORMS[coverage.form],
+        HAS_MASK=mask is not None,
+        HAS_WEIGHTS=coverage.weights is not None,
+        HAS_LEVEL=level is not None,
+        IS_HALF=features.dtype != torch.float32,
+        N=_padded(items),
+        U=_padded(width),
+        num_warps=min(16, max(1, _padded(items) * _padded(width) // 1024)),
+    )
+    return indices, gains, bounds, extremes
+
+
+def _padded(size: int) -> int:
+    return max(8, triton.next_power_of_2(size))
+
+
+def _rows(values: Any, features: Tensor) -> tuple[Tensor, int]:
+    """The values in float32, and how far the rows of two sets are apart."""
+    if values is None:
+        return features, 0
+    rows = torch.as_tensor(values, device=features.device, dtype=torch.float32)
+    if rows.ndim == 2 and rows.shape[0] > 1 and rows.stride(0):
+        return rows.contiguous(), rows.shape[1]
+    return rows.reshape(-1, rows.shape[-1])[:1].contiguous(), 0
+
+
+@triton.jit
+def _fast_log1p(x):
+    """log(1 + x) for x ≥ 0, with a relative error below 10⁻⁵: one special instruction."""
+    found = tl.inline_asm_elementwise(
+        "lg2.approx.f32 $0, $1;", "=f,f", [x + 1.0], dtype=tl.float32, is_pure=True, pack=1
+    )
+    small = x * (1.0 - x * (0.5 - x * (0.33333334 - x * 0.25)))
+    return tl.where(x < 0.015625, small, found * 0.6931471805599453)
+
+
+@triton.jit
+def _greedy_kernel(
+    features,
+    mask,
+    weights,
+    level,
+    indices,
+    gains,
+    bounds,
+    extremes,
+    items,
+    width,
+    k,
+    weights_stride,
+    level_stride,
+    stop_share,
+    parameter,
+    FORM: tl.constexpr,
+    HAS_MASK: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+    HAS_LEVEL: tl.constexpr,
+    IS_HALF: tl.constexpr,
+    N: tl.constexpr,
+    U: tl.constexpr,
+):
+    number = tl.program_id(0).to(tl.int64)
+    a, u = tl.arange(0, N), tl.arange(0, U)
+    is_item, is_feature = a < items, u < width
+    first = features + number * items * width
+    is_real_place = is_item[:, None] & is_feature[None, :]
+    h = tl.load(first + a[:, None] * width + u[None, :], mask=is_real_place, other=0.0)
+    h = h.to(tl.float32)
+    bad = tl.sum(tl.sum((h != h).to(tl.int32), axis=1), axis=0) > 0
+    lowest, highest = tl.min(tl.min(h, axis=1), axis=0), tl.max(tl.max(h, axis=1), axis=0)
+    tl.store(extremes + 2 * number, tl.where(bad, float("nan"), lowest))
+    tl.store(extremes + 2 * number + 1, tl.where(bad, float("nan"), highest))
+    available = is_item
+    if HAS_MASK:
+        available = tl.load(mask + number * items + a, mask=is_item, other=0) != 0
+    w = tl.where(is_feature, 1.0, 0.0)
+    if HAS_WEIGHTS:
+        w = tl.load(weights + number * weights_stride + u, mask=is_feature, other=0.0)
+    now = tl.zeros([U], tl.float32)
+    if FORM == _PROBABILISTIC:
+        now += 1.0
+    if HAS_LEVEL:
+        now = tl.load(level + number * level_stride + u, mask=is_feature, other=0.0)
+    value, bound, enough, is_running = 0.0, float("inf"), 0.0, True
+    for step in range(k + 1):
+        if FORM == _FACILITY:
+            added = tl.maximum(h - now[None, :], 0.0)
+        elif FORM == _PROBABILISTIC:
+            added = h * now[None, :]
+        else:
+            ready = prepare(now, parameter, FORM)
+            if IS_HALF and FORM == LOG1P:
+                added = _fast_log1p(h * ready[None, :])
+            else:
+                added = increase(h, now[None, :], ready[None, :], parameter, FORM)
+        found = tl.sum(w[None, :] * added, axis=1)
+        found = tl.where(available, found, -1.0)
+        # The sum of the k largest gains, by the rank of each.
+        is_ahead = (found[None, :] > found[:, None]) | (
+            (found[None, :] == found[:, None]) & (a[None, :] < a[:, None])
+        )
+        rank = tl.sum(is_ahead.to(tl.int32), axis=1)
+        reachable = value + tl.sum(tl.where((rank < k) & (found > 0), found, 0.0), axis=0)
+        bound = tl.minimum(bound, tl.where(is_running, reachable, bound))
+        if step < k:
+            best = tl.argmax(found, axis=0, tie_break_left=True)
+            gain = tl.max(found, axis=0)
+            enough = tl.where(step == 0, stop_share * gain, enough)
+            is_running = is_running & (gain >= enough) & (gain >= 0)
+            tl.store(indices + number * k + step, tl.where(is_running, best, -1).to(tl.int64))
+            tl.store(gains + number * k + step, tl.where(is_running, gain, 0.0))
+            value += tl.where(is_running, gain, 0.0)
+            available = available & ((a != best) | (is_running == 0))
+            # A row of registers cannot be chosen at run time; this one is in the cache.
+            row = tl.load(first + best * width + u, mask=is_feature, other=0.0).to(tl.float32)
+            if FORM == _FACILITY:
+                after = tl.maximum(now, row)
+            elif FORM == _PROBABILISTIC:
+                after = now * (1.0 - row)
+            else:
+                after = now + row
+            now = tl.where(is_running, after, now)
+    tl.store(bounds + number, bound)
