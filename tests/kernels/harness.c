@@ -58,8 +58,10 @@ static void search(int level, int form, int is_double, int64_t sets, int64_t ite
     const dgn_result result = {
         .indices = malloc((size_t)(sets * k) * sizeof(int64_t)),
         .gains = malloc((size_t)(sets * k) * size),
+        .values = malloc((size_t)(sets * k) * size),
         .bounds = malloc((size_t)sets * size),
         .work = malloc((size_t)(3 * width + k + items) * size),
+        .range = width % 4 ? malloc(sizeof(dgn_range)) : 0,
     };
     dgn_greedy(level, &problem, &result);
     free((void *)problem.features);
@@ -69,6 +71,8 @@ static void search(int level, int form, int is_double, int64_t sets, int64_t ite
     free(mask);
     free(result.indices);
     free(result.gains);
+    free(result.values);
+    free(result.range);
     free(result.bounds);
     free(result.work);
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -40,7 +40,7 @@ class Batch:
     x: Any
     gold: Array
     mask: Array
-    rows: NDArray[np.int64]
+    rows: Array
     negative_weight: Array | None = None
     teacher_logits: Array | None = None
 
@@ -62,15 +62,23 @@ class Batches(ABC):
         inputs: The number of inputs per item.
         batch_size: The number of queries per batch.
         seed: Determines the order of the queries.
+        place: Moves the numbers of queries to where batches are formed.
     """
 
     def __init__(
-        self, lengths: NDArray[np.int64], width: int, inputs: int, batch_size: int, seed: int
+        self,
+        lengths: NDArray[np.int64],
+        width: int,
+        inputs: int,
+        batch_size: int,
+        seed: int,
+        place: Place,
     ) -> None:
         if batch_size < 1:
             raise InvalidInput("batch_size", found=str(batch_size), allowed="at least 1")
         self.lengths, self.width, self.inputs = lengths, width, inputs
         self.batch_size, self.seed = batch_size, seed
+        self._place = place
 
     @final
     def __len__(self) -> int:
@@ -82,9 +90,26 @@ class Batches(ABC):
         """The number of queries."""
         return len(self.lengths)
 
-    @abstractmethod
+    @final
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The batch of these queries."""
+        return replace(self.form(self._place(rows), self.shape_of(rows)), rows=rows)
+
+    @abstractmethod
+    def shape_of(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        """What a batch of these queries must be padded to: its items, and what else varies.
+
+        It is computed on the host, so that nothing waits for a device.
+        """
+
+    @abstractmethod
+    def form(self, rows: Array, shape: tuple[int, ...]) -> Batch:
+        """The batch of queries whose numbers are already where batches are formed.
+
+        Args:
+            rows: [batch], the numbers of the queries.
+            shape: At least what `shape_of` returns.
+        """
 
     @final
     def rows_from(self, position: Position) -> Iterator[tuple[Position, NDArray[np.int64]]]:
@@ -136,10 +161,14 @@ class DenseBatches(Batches):
         place: Place = lambda array: array,
     ) -> None:
         _, width, inputs = x.shape
-        super().__init__(mask.sum(axis=1), width, inputs, batch_size, seed)
-        self._place, self._arrays = place, (place(x), place(gold), place(mask))
+        super().__init__(mask.sum(axis=1), width, inputs, batch_size, seed, place)
+        self._arrays = (place(x), place(gold), place(mask))
 
-    def batch(self, rows: NDArray[np.int64]) -> Batch:
-        here = self._place(rows)
-        x, gold, mask = (namespace(a).take(a, here, axis=0) for a in self._arrays)
+    def shape_of(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        del rows
+        return (self.width,)
+
+    def form(self, rows: Array, shape: tuple[int, ...]) -> Batch:
+        del shape
+        x, gold, mask = (namespace(a).take(a, rows, axis=0) for a in self._arrays)
         return Batch(x, gold, mask, rows)

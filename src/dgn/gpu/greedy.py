@@ -1,7 +1,7 @@
 """Forward greedy on a GPU: one program per set reads its features once, for all k steps."""
 
 # pyright: basic
-# ruff: noqa: ANN001, ANN202, N803, PLR0913, PLR0915
+# ruff: noqa: N803
 
 from typing import Any
 
@@ -11,7 +11,7 @@ import triton.language as tl
 from torch import Tensor
 
 from dgn.gpu.growth import LOG1P, increase, prepare
-from dgn.kernels import FORMS, Coverage
+from dgn.kernels import FORMS, Coverage, Found, Range
 
 _LARGEST = 1 << 15
 """The most numbers of a set that fit into the registers of a program."""
@@ -19,9 +19,11 @@ _LARGEST = 1 << 15
 _FACILITY, _PROBABILISTIC = tl.constexpr(4), tl.constexpr(5)
 
 
-def fits(items: int, width: int) -> bool:
-    """Whether a set of this size fits into the registers of a program."""
-    return _padded(items) * _padded(width) <= _LARGEST
+def fits(features: Tensor) -> bool:
+    """Whether sets of this size fit into the registers of a program, with a dtype it knows."""
+    items, width = features.shape[-2:]
+    is_known = features.dtype in {torch.float32, torch.bfloat16, torch.float16}
+    return is_known and _padded(items) * _padded(width) <= _LARGEST
 
 
 def greedy(
@@ -31,7 +33,7 @@ def greedy(
     level: Tensor | None,
     k: int,
     stop_share: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> Found:
     """Select up to k items of every set.
 
     Args:
@@ -42,11 +44,6 @@ def greedy(
         level: [batch, features], what is already covered; None if nothing is.
         k: The number of items to select.
         stop_share: Stop before an item that adds less than this share of what the first one added.
-
-    Returns:
-        The selected items, [batch, k], −1 for none; their gains, 0 for none; for each set a bound
-        that no set of k items exceeds; and the smallest and the largest feature of each set,
-        [batch, 2], NaN if one is NaN.
     """
     batch, items, width = features.shape
     k = min(k, items)
@@ -70,7 +67,18 @@ def greedy(
         U=_padded(width),
         num_warps=min(16, max(1, _padded(items) * _padded(width) // 1024)),
     )
-    return indices, gains, bounds, extremes
+    found_range = _range_of(extremes, weights if coverage.weights is not None else None)
+    return Found(indices, gains, gains.cumsum(dim=1), bounds, found_range)
+
+
+def _range_of(extremes: Tensor, weights: Tensor | None) -> Range:
+    """What the features and the weights are like; this waits for the search."""
+    low, high = extremes.unbind(dim=1)
+    least = torch.where(high > 0, high, torch.inf).min()
+    numbers = [(~(low >= 0)).any(), high.max(), least]
+    numbers += [] if weights is None else [weights.min(), weights.max()]
+    found = torch.stack([number.float() for number in numbers]).tolist()
+    return Range(*found, *([1.0, 1.0] if weights is None else []))
 
 
 def _padded(size: int) -> int:

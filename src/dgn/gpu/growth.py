@@ -5,7 +5,7 @@ The formulas are those of `dgn.objectives.concave`; their C form is in `dgn/kern
 
 # Triton compiles these functions from their text; its types are not Python's.
 # pyright: basic
-# ruff: noqa: ANN001, ANN202, N803, D103
+# ruff: noqa: N803
 
 import triton
 import triton.language as tl
@@ -82,7 +82,9 @@ def increase(step, level, ready, parameter, FORM: tl.constexpr):
         is_small = (1e-3 * step <= level) & (level > 0)
         base = tl.where(level > 0, level, 1.0)
         exponent = parameter * log1p(tl.where(is_small, step, 0.0) / base)
-        by_ratio = ready * tl.where(exponent < 0.15, -expm1(-exponent) * tl.exp(exponent), tl.exp(exponent) - 1.0)
+        by_ratio = ready * tl.where(
+            exponent < 0.15, -expm1(-exponent) * tl.exp(exponent), tl.exp(exponent) - 1.0
+        )
         found = tl.where(is_small, by_ratio, power(level + step, parameter) - ready)
     return found
 

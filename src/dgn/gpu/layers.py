@@ -1,7 +1,7 @@
 """The unfolded layers on a GPU: one program per set, its features in registers for all layers."""
 
 # pyright: basic
-# ruff: noqa: ANN001, ANN202, N803, PLR0913, PLR0915
+# ruff: noqa: N803
 
 import torch
 import triton
@@ -63,13 +63,13 @@ def slope(
     log_prior: Tensor,
     weights: Tensor,
     level: Tensor,
-    chosen: list[Tensor],
-    gradients: list[Tensor],
     form: str,
     parameter: float,
     temperature: float,
     layers: int,
     is_hard: bool,
+    chosen: list[Tensor],
+    gradients: list[Tensor],
 ) -> tuple[Tensor, ...]:
     """The gradients of features, weights, level and log prior; see `dgn.kernels.SoftSets.slope`."""
     batch, items, width = features.shape
@@ -280,7 +280,9 @@ def _slope_kernel(
         small_p = tl.where(is_best, 0.0, p)
         share = tl.where(is_best, 0.0, tl.exp(tl.minimum(log_p - log_rest, 0.0)))
         d_log_p += of_best * share - d_log_other * small_p / (1.0 - small_p)
-        d_scores = tl.where(is_item, d_log_p - p * tl.sum(tl.where(is_item, d_log_p, 0.0), axis=0), 0.0)
+        d_scores = tl.where(
+            is_item, d_log_p - p * tl.sum(tl.where(is_item, d_log_p, 0.0), axis=0), 0.0
+        )
         d_log += tl.where(real, d_scores, 0.0)
         # The gains.
         d_gains = tl.where(real, d_scores * sharpness, 0.0)

@@ -6,16 +6,19 @@ DGN_KERNELS=off in the environment, NumPy computes the same results, slower.
 
 from dgn.kernels.layers import SoftSets
 from dgn.kernels.library import LEVELS, describe, highest_level, is_available
-from dgn.kernels.searches import FORMS, Coverage, LargeSet, greedy
+from dgn.kernels.searches import FORMS, Coverage, Found, LargeSet, Range, greedy, one_set
 
 __all__ = [
     "FORMS",
     "LEVELS",
     "Coverage",
+    "Found",
     "LargeSet",
+    "Range",
     "SoftSets",
     "describe",
     "greedy",
     "highest_level",
     "is_available",
+    "one_set",
 ]

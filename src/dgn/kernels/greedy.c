@@ -12,17 +12,20 @@
 
 #define REAL float
 #define INTEGER int32_t
+#define NATURAL uint32_t
 #define LANES 16
 #define SUFFIX(name) name##_f
 #include "search.h"
 #undef REAL
 #undef INTEGER
+#undef NATURAL
 #undef LANES
 #undef SUFFIX
 
 #define IS_DOUBLE 1
 #define REAL double
 #define INTEGER int64_t
+#define NATURAL uint64_t
 #define LANES 8
 #define SUFFIX(name) name##_d
 #include "search.h"

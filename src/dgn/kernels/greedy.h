@@ -16,7 +16,8 @@ enum {
     DGN_POWER = 7,          /* m to the power of parameter */
 };
 
-/* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1].
+/* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1],
+ * or, if start is NULL, all sets have the same number of items.
  *
  * weights and level have one row per set, or one for all sets (stride 0). mask has one byte per
  * item, 0 for an item that must not be selected; NULL if there are none of these.
@@ -30,6 +31,7 @@ typedef struct {
     int64_t weights_stride;
     int64_t level_stride;
     int64_t sets;
+    int64_t items;
     int64_t width;
     int64_t k;
     double parameter;
@@ -38,14 +40,26 @@ typedef struct {
     int32_t is_double;
 } dgn_problem;
 
-/* Where the result goes: indices and gains are [sets, k], -1 and 0 where nothing was selected; bounds
- * is [sets]. `work` has room for 3 * width + k numbers, and as many as the largest set has items.
+/* What the features and weights of some sets are like. A feature counts if its weight is not 0. */
+typedef struct {
+    double is_bad;   /* 1 if a number is NaN or below 0 */
+    double largest;  /* the largest feature */
+    double least;    /* the smallest, over sets, of the largest feature that counts, if it is not 0 */
+    double lightest; /* the smallest weight that is not 0 */
+    double heaviest; /* the largest weight */
+} dgn_range;
+
+/* Where the result goes: indices, gains and values are [sets, k], -1 and 0 where nothing was selected;
+ * bounds is [sets]. `work` has room for 3 * width + k numbers, and as many as the largest set has
+ * items. range may be NULL.
  */
 typedef struct {
     int64_t *indices;
     void *gains;
+    void *values;
     void *bounds;
     void *work;
+    dgn_range *range;
 } dgn_result;
 
 #endif

@@ -46,10 +46,10 @@ class SoftSets:
         noise: [batch, layers, items], added to the gains; None for none.
         form: One of FORMS.
         parameter: The parameter of the form.
-        layers: The number of layers.
         temperature: What gains are divided by.
-        lowest: What stands for log 0.
+        layers: The number of layers.
         is_hard: Whether the most probable item joins the set, instead of p.
+        lowest: What stands for log 0.
         processor: An index of LEVELS; by default the highest.
     """
 
@@ -61,10 +61,10 @@ class SoftSets:
     noise: _Floats | None
     form: str
     parameter: float
-    layers: int
     temperature: float
-    lowest: float
+    layers: int
     is_hard: bool
+    lowest: float
     processor: int | None = None
 
     def unfold(self, threads: int) -> tuple[_Floats, ...]:

@@ -20,14 +20,6 @@ static inline VECTOR SUFFIX(rest)(const REAL *from, int64_t count) {
     return SUFFIX(load)(filled);
 }
 
-static inline REAL SUFFIX(total)(const VECTOR *sums) {
-    REAL lanes[LANES], found = 0;
-    memcpy(lanes, sums, sizeof lanes);
-    for (int lane = 0; lane < LANES; lane++)
-        found += lanes[lane];
-    return found;
-}
-
 #define DEFINE_ROW_GAIN(name, term)                                                                \
     static REAL SUFFIX(name)(const REAL *row, const REAL *weights, const REAL *prepared,           \
                              const REAL *levels, int64_t width, REAL parameter) {                  \
@@ -66,30 +58,36 @@ DEFINE_ROW_GAIN(product_gain, TERM_PRODUCT)
 DEFINE_ROW_GAIN(one_minus_exp_gain, TERM_ONE_MINUS_EXP)
 DEFINE_ROW_GAIN(power_gain, TERM_POWER)
 
+/* A loop over features inside the choice of the form, so that the compiler makes vectors of it. */
+#define FOR_FEATURES(statement)                                                                    \
+    for (int64_t u = 0; u < width; u++) {                                                          \
+        statement;                                                                                 \
+    }                                                                                              \
+    break
+
 /* What the gains of all items have in common, feature by feature. */
-static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *level, REAL *prepared) {
+static void SUFFIX(prepare)(const dgn_problem *problem, const REAL *restrict level,
+                            REAL *restrict prepared) {
+    const int64_t width = problem->width;
     const REAL cap = (REAL)problem->parameter;
-    for (int64_t u = 0; u < problem->width; u++) {
-        const REAL m = level[u];
-        switch (problem->form) {
-        case DGN_LOG1P: prepared[u] = 1 / (1 + m); break;
-        case DGN_SQRT: prepared[u] = (REAL)sqrt((double)m); break;
-        case DGN_SATURATED: prepared[u] = cap > m ? cap - m : 0; break;
-        case DGN_ONE_MINUS_EXP: prepared[u] = (REAL)exp(-(double)m); break;
-        case DGN_POWER: prepared[u] = (REAL)pow((double)m, problem->parameter); break;
-        default: prepared[u] = m;
-        }
+    switch (problem->form) {
+    case DGN_LOG1P: FOR_FEATURES(prepared[u] = 1 / (1 + level[u]));
+    case DGN_SQRT: FOR_FEATURES(prepared[u] = sizeof(REAL) == 4 ? (REAL)sqrtf((float)level[u])
+                                                                : (REAL)sqrt((double)level[u]));
+    case DGN_SATURATED: FOR_FEATURES(prepared[u] = cap > level[u] ? cap - level[u] : 0);
+    case DGN_ONE_MINUS_EXP: FOR_FEATURES(prepared[u] = (REAL)exp(-(double)level[u]));
+    case DGN_POWER: FOR_FEATURES(prepared[u] = (REAL)pow((double)level[u], problem->parameter));
+    default: memcpy(prepared, level, (size_t)width * sizeof(REAL));
     }
 }
 
-static void SUFFIX(raise)(const dgn_problem *problem, const REAL *row, REAL *level) {
-    for (int64_t u = 0; u < problem->width; u++) {
-        if (problem->form == DGN_FACILITY)
-            level[u] = row[u] > level[u] ? row[u] : level[u];
-        else if (problem->form == DGN_PROBABILISTIC)
-            level[u] *= 1 - row[u];
-        else
-            level[u] += row[u];
+static void SUFFIX(raise)(const dgn_problem *problem, const REAL *restrict row,
+                          REAL *restrict level) {
+    const int64_t width = problem->width;
+    switch (problem->form) {
+    case DGN_FACILITY: FOR_FEATURES(level[u] = row[u] > level[u] ? row[u] : level[u]);
+    case DGN_PROBABILISTIC: FOR_FEATURES(level[u] *= 1 - row[u]);
+    default: FOR_FEATURES(level[u] += row[u]);
     }
 }
 
@@ -128,20 +126,147 @@ static double SUFFIX(largest_sum)(const REAL *gains, int64_t items, int64_t k, R
     return found;
 }
 
+static inline NATURALS SUFFIX(higher)(NATURALS x, NATURALS y) {
+    const NATURALS which = (NATURALS)(x > y);
+    return (x & which) | (y & ~which);
+}
+
+/* The largest of some numbers by their bits: the order of numbers from 0 up; those below 0 and NaN come
+ * after infinity. Where `weights` are given, numbers with a weight of 0 do not count.
+ */
+static REAL SUFFIX(largest_bits)(const REAL *rows, int64_t items, int64_t width,
+                                 const REAL *weights) {
+    NATURALS highest = {0};
+    for (int64_t a = 0; a < items; a++) {
+        const REAL *const row = rows + a * width;
+        int64_t u = 0;
+        for (; u + WIDTH <= width; u += WIDTH) {
+            NATURALS bits = (NATURALS)SUFFIX(load)(row + u);
+            if (weights)
+                bits &= (NATURALS)(SUFFIX(load)(weights + u) > 0);
+            highest = SUFFIX(higher)(bits, highest);
+        }
+        if (u < width) {
+            NATURALS bits = (NATURALS)SUFFIX(rest)(row + u, width - u);
+            if (weights)
+                bits &= (NATURALS)(SUFFIX(rest)(weights + u, width - u) > 0);
+            highest = SUFFIX(higher)(bits, highest);
+        }
+    }
+    NATURAL lanes[WIDTH], found = 0;
+    memcpy(lanes, &highest, sizeof lanes);
+    for (int lane = 0; lane < WIDTH; lane++)
+        found = lanes[lane] > found ? lanes[lane] : found;
+    REAL largest;
+    memcpy(&largest, &found, sizeof largest);
+    return largest;
+}
+
+/* Widen a range by the features of a set, which have these weights. */
+static void SUFFIX(widen)(const REAL *rows, int64_t items, int64_t width, const REAL *weights,
+                          int all_count, dgn_range *range) {
+    const REAL largest = SUFFIX(largest_bits)(rows, items, width, 0);
+    const REAL counted = all_count ? largest : SUFFIX(largest_bits)(rows, items, width, weights);
+    range->is_bad = largest >= 0 ? range->is_bad : 1;
+    range->largest = largest > range->largest ? largest : range->largest;
+    range->least = counted > 0 && counted < range->least ? counted : range->least;
+}
+
+/* Widen a range by weights; returns whether none of them is 0. */
+static int SUFFIX(widen_weights)(const REAL *weights, int64_t width, dgn_range *range) {
+    int all_count = 1;
+    REAL lightest = INFINITY, heaviest = SUFFIX(largest_bits)(weights, 1, width, 0);
+    for (int64_t u = 0; u < width; u++) {
+        const REAL w = weights[u];
+        all_count &= w != 0;
+        lightest = w > 0 && w < lightest ? w : lightest;
+    }
+    range->is_bad = heaviest >= 0 ? range->is_bad : 1;
+    range->heaviest = heaviest > range->heaviest ? heaviest : range->heaviest;
+    range->lightest = lightest < range->lightest ? lightest : range->lightest;
+    return all_count;
+}
+
+/* Old gains are ceilings of the current ones, up to the rounding of a sum. */
+#define MARGIN (1 + 64 * (sizeof(REAL) == 4 ? (REAL)1.2e-7 : (REAL)2.3e-16))
+
+/* Sets with fewer numbers than this are searched with all gains at every step. */
+#define SMALL_SET 2048
+
+/* Greedy on one set. In a large set, a gain is computed again only where the last one is not below the
+ * best so far, because gains never grow; at the end all are, so that the last bound is as low as it can
+ * be. The bounds before it may then be higher than with all gains.
+ */
+static double SUFFIX(search_set)(const dgn_problem *problem, const REAL *rows, int64_t items,
+                                 const uint8_t *mask, const REAL *weights, REAL *level,
+                                 REAL *prepared, REAL *largest, REAL *gains, int64_t *chosen,
+                                 REAL *added) {
+    const int64_t width = problem->width, k = problem->k;
+    const REAL margin = items * width < SMALL_SET ? INFINITY : MARGIN;
+    double value = 0, bound = INFINITY;
+    REAL enough = 0;
+    SUFFIX(prepare)(problem, level, prepared);
+    for (int64_t a = 0; a < items; a++) /* below 0: not to be selected, or selected */
+        gains[a] = mask && !mask[a]
+                       ? -1
+                       : SUFFIX(gain)(problem, rows + a * width, weights, prepared, level);
+    for (int64_t step = 0;; step++) {
+        int64_t best = -1;
+        for (int64_t a = 0; a < items; a++)
+            if (!(gains[a] < 0) && (best < 0 || gains[a] > gains[best]))
+                best = a;
+        if (step && step < k && best >= 0) {
+            gains[best] = SUFFIX(gain)(problem, rows + best * width, weights, prepared, level);
+            const int64_t first = best;
+            for (int64_t a = 0; a < items; a++) {
+                if (a == first || gains[a] < 0 || gains[a] * margin < gains[best])
+                    continue;
+                gains[a] = SUFFIX(gain)(problem, rows + a * width, weights, prepared, level);
+                if (gains[a] > gains[best] || (gains[a] == gains[best] && a < best))
+                    best = a;
+            }
+        }
+        const double reachable = value + SUFFIX(largest_sum)(gains, items, k, largest);
+        bound = reachable < bound ? reachable : bound;
+        if (step == 0 && best >= 0)
+            enough = (REAL)problem->stop_share * gains[best];
+        if (step == k || best < 0)
+            return bound;
+        if (!(gains[best] < enough)) {
+            chosen[step] = best;
+            added[step] = gains[best];
+            value += gains[best];
+            gains[best] = -1;
+            SUFFIX(raise)(problem, rows + best * width, level);
+            SUFFIX(prepare)(problem, level, prepared);
+            if (step + 1 < k)
+                continue;
+        }
+        for (int64_t a = 0; a < items; a++)
+            if (!(gains[a] < 0))
+                gains[a] = SUFFIX(gain)(problem, rows + a * width, weights, prepared, level);
+        step = k - 1;
+    }
+}
+
 static void SUFFIX(search)(const dgn_problem *problem, const dgn_result *result) {
     const int64_t width = problem->width, k = problem->k;
     REAL *const level = result->work, *const prepared = level + width;
     REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    dgn_range range = {0, 0, INFINITY, INFINITY, 0};
+    int all_count = 1;
     for (int64_t u = 0; u < width; u++)
         ones[u] = 1;
     for (int64_t set = 0; set < problem->sets; set++) {
-        const int64_t first = problem->start[set], items = problem->start[set + 1] - first;
+        const int64_t first = problem->start ? problem->start[set] : set * problem->items;
+        const int64_t items = problem->start ? problem->start[set + 1] - first : problem->items;
         const REAL *const rows = (const REAL *)problem->features + first * width;
         const uint8_t *const mask = problem->mask ? problem->mask + first : 0;
         const REAL *const weights =
             problem->weights ? (const REAL *)problem->weights + set * problem->weights_stride : ones;
         int64_t *const chosen = result->indices + set * k;
         REAL *const added = (REAL *)result->gains + set * k;
+        REAL *const values = (REAL *)result->values + set * k;
         if (problem->level)
             memcpy(level, (const REAL *)problem->level + set * problem->level_stride,
                    (size_t)width * sizeof(REAL));
@@ -152,34 +277,22 @@ static void SUFFIX(search)(const dgn_problem *problem, const dgn_result *result)
             chosen[j] = -1;
             added[j] = 0;
         }
-        for (int64_t a = 0; a < items; a++)
-            gains[a] = mask && !mask[a] ? -1 : 0; /* below 0: not to be selected, or selected */
-        double value = 0, bound = INFINITY, enough = 0;
-        for (int64_t step = 0;; step++) {
-            int64_t best = -1;
-            SUFFIX(prepare)(problem, level, prepared);
-            for (int64_t a = 0; a < items; a++) {
-                if (gains[a] < 0)
-                    continue;
-                gains[a] = SUFFIX(gain)(problem, rows + a * width, weights, prepared, level);
-                if (best < 0 || gains[a] > gains[best])
-                    best = a;
-            }
-            const double reachable = value + SUFFIX(largest_sum)(gains, items, k, largest);
-            if (reachable < bound)
-                bound = reachable;
-            if (step == 0 && best >= 0)
-                enough = (REAL)problem->stop_share * gains[best];
-            if (step == k || best < 0 || gains[best] < (REAL)enough)
-                break;
-            chosen[step] = best;
-            added[step] = gains[best];
-            value += gains[best];
-            gains[best] = -1;
-            SUFFIX(raise)(problem, rows + best * width, level);
+        if (result->range) {
+            if (set == 0 || problem->weights_stride)
+                all_count = SUFFIX(widen_weights)(weights, width, &range);
+            SUFFIX(widen)(rows, items, width, weights, all_count, &range);
         }
+        const double bound = SUFFIX(search_set)(problem, rows, items, mask, weights, level, prepared,
+                                                largest, gains, chosen, added);
         ((REAL *)result->bounds)[set] = (REAL)bound;
+        double value = 0;
+        for (int64_t j = 0; j < k; j++) {
+            value += added[j];
+            values[j] = (REAL)value;
+        }
     }
+    if (result->range)
+        *result->range = range;
 }
 
 /* The gains of some rows of one set at the level of the problem: rows[0] to rows[count - 1], or the
@@ -284,4 +397,9 @@ static void SUFFIX(lazy)(const dgn_problem *problem, const dgn_result *result, R
 #undef TERM_SATURATED
 #undef TERM_FACILITY
 #undef TERM_PRODUCT
+#undef TERM_ONE_MINUS_EXP
+#undef TERM_POWER
+#undef MARGIN
+#undef FOR_FEATURES
+#undef SMALL_SET
 #undef DEFINE_ROW_GAIN

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,30 +31,55 @@ _WORK_PER_THREAD = 2_000_000
 
 class _Problem(ctypes.Structure):
     _fields_ = (
-        ("features", ctypes.c_void_p),
-        ("start", ctypes.c_void_p),
-        ("mask", ctypes.c_void_p),
-        ("weights", ctypes.c_void_p),
-        ("level", ctypes.c_void_p),
-        ("weights_stride", ctypes.c_int64),
-        ("level_stride", ctypes.c_int64),
-        ("sets", ctypes.c_int64),
-        ("width", ctypes.c_int64),
-        ("k", ctypes.c_int64),
-        ("parameter", ctypes.c_double),
-        ("stop_share", ctypes.c_double),
-        ("form", ctypes.c_int32),
-        ("is_double", ctypes.c_int32),
+        *((name, ctypes.c_void_p) for name in ("features", "start", "mask", "weights", "level")),
+        *((name, ctypes.c_int64) for name in ("weights_stride", "level_stride", "sets", "items")),
+        *((name, ctypes.c_int64) for name in ("width", "k")),
+        *((name, ctypes.c_double) for name in ("parameter", "stop_share")),
+        *((name, ctypes.c_int32) for name in ("form", "is_double")),
     )
 
 
 class _Result(ctypes.Structure):
-    _fields_ = (
-        ("indices", ctypes.c_void_p),
-        ("gains", ctypes.c_void_p),
-        ("bounds", ctypes.c_void_p),
-        ("work", ctypes.c_void_p),
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in ("indices", "gains", "values", "bounds", "work", "range")
     )
+
+
+class Range(NamedTuple):
+    """What the features and the weights of some sets are like.
+
+    Attributes:
+        is_bad: Not 0 if a number is NaN or below 0.
+        largest: The largest feature.
+        least: The smallest, over sets, of the largest feature whose weight is not 0.
+        lightest: The smallest weight that is not 0.
+        heaviest: The largest weight.
+    """
+
+    is_bad: float
+    largest: float
+    least: float
+    lightest: float
+    heaviest: float
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        indices: [batch, k], the selected items, −1 for none.
+        gains: [batch, k], 0 for none.
+        values: [batch, k], the sum of the gains so far.
+        bounds: [batch], what no set of k items exceeds.
+        range: What the features and the weights are like; a search does not check them.
+    """
+
+    indices: NDArray[np.int64]
+    gains: NDArray[Any]
+    values: NDArray[Any]
+    bounds: NDArray[Any]
+    range: Range
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,67 +106,133 @@ def greedy(
     stop_share: float = 0.0,
     *,
     processor: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+) -> Found:
     """Forward greedy on every set of a batch.
 
     Args:
         coverage: The set function.
-        features: [batch, items, features], float32 or float64, at least 0.
+        features: [batch, items, features], float32 or float64.
         mask: [batch, items], False for padding.
         level: [batch, features], what is already covered; None if nothing is.
         k: The number of items to select.
         stop_share: Stop before an item that adds less than this share of what the first one added.
         processor: An index of LEVELS; by default the highest.
-
-    Returns:
-        The selected items, [batch, k], −1 for none; their gains, 0 for none; and for each set a
-        bound that no set of k items exceeds.
     """
     batch, items, width = features.shape
     features = np.ascontiguousarray(features)
     k = min(k, items)
+    dtype, size = features.dtype, features.itemsize
     indices = np.empty((batch, k), np.int64)
-    gains = np.empty((batch, k), features.dtype)
-    bounds = np.empty(batch, features.dtype)
+    # One array for all numbers of the result: to find an address takes as long as some searches.
+    numbers = np.empty(batch * (2 * k + 1), dtype)
+    gains, values = numbers[: 2 * batch * k].reshape(2, batch, k)
     weights, weights_stride = _rows(coverage.weights, features, width)
     levels, level_stride = _rows(level, features, width)
-    hidden = None if mask is None else np.ascontiguousarray(mask)
-    size = features.dtype.itemsize
-    chosen_level = highest_level() if processor is None else processor
+    mask = None if mask is None else np.ascontiguousarray(mask)
+    at_features, at_indices, at_numbers = map(_address, (features, indices, numbers))
+    at_mask, at_weights, at_level = map(_address, (mask, weights, levels))
+    search_sets = library().dgn_greedy
+    level_of_processor = ctypes.c_int32(highest_level() if processor is None else processor)
+    ranges: list[Range] = []
 
     def search(first: int, last: int) -> None:
-        starts = np.arange(last - first + 1, dtype=np.int64) * items
-        work = np.empty(3 * width + k + items, features.dtype)
+        work, extent = np.empty(3 * width + k + items, dtype), np.empty(5, np.float64)
         problem = _Problem(
-            features=features.ctypes.data + first * items * width * size,
-            start=starts.ctypes.data,
-            mask=None if hidden is None else hidden.ctypes.data + first * items,
-            weights=None
-            if weights is None
-            else weights.ctypes.data + first * weights_stride * size,
-            level=None if levels is None else levels.ctypes.data + first * level_stride * size,
-            weights_stride=weights_stride,
-            level_stride=level_stride,
-            sets=last - first,
-            width=width,
-            k=k,
-            parameter=coverage.parameter,
-            stop_share=stop_share,
-            form=FORMS[coverage.form],
-            is_double=features.dtype == np.float64,
+            at_features + first * items * width * size,
+            None,
+            None if at_mask is None else at_mask + first * items,
+            None if at_weights is None else at_weights + first * weights_stride * size,
+            None if at_level is None else at_level + first * level_stride * size,
+            weights_stride,
+            level_stride,
+            last - first,
+            items,
+            width,
+            k,
+            coverage.parameter,
+            stop_share,
+            FORMS[coverage.form],
+            dtype.itemsize == 8,
         )
         result = _Result(
-            indices=indices.ctypes.data + first * k * 8,
-            gains=gains.ctypes.data + first * k * size,
-            bounds=bounds.ctypes.data + first * size,
-            work=work.ctypes.data,
+            at_indices + first * k * 8,
+            at_numbers + first * k * size,
+            at_numbers + (batch + first) * k * size,
+            at_numbers + (2 * batch * k + first) * size,
+            _address(work),
+            _address(extent),
         )
-        library().dgn_greedy(
-            ctypes.c_int32(chosen_level), ctypes.byref(problem), ctypes.byref(result)
-        )
+        search_sets(level_of_processor, ctypes.byref(problem), ctypes.byref(result))
+        ranges.append(Range(*extent.tolist()))
 
     run_in_parts(search, batch, _threads_for(batch, items * width * (k + 1)))
-    return indices, gains, bounds
+    return Found(indices, gains, values, numbers[2 * batch * k :], _joined(ranges))
+
+
+class OneSet:
+    """Searches single sets of one size, again and again, in memory of its own.
+
+    For a small set, to make arrays and to find their addresses takes longer than the search.
+    """
+
+    def __init__(self, items: int, width: int, k: int, dtype: np.dtype[Any]) -> None:
+        self._indices = np.empty(k, np.int64)
+        self._numbers = np.empty(2 * k + 1, dtype)
+        self._range = np.empty(5, np.float64)
+        self._work = np.empty(3 * width + k + items, dtype)
+        at_numbers, size = _address(self._numbers), dtype.itemsize
+        self._problem = _Problem(sets=1, items=items, width=width, k=k, is_double=size == 8)
+        self._result = _Result(
+            _address(self._indices),
+            at_numbers,
+            at_numbers + k * size,
+            at_numbers + 2 * k * size,
+            _address(self._work),
+            _address(self._range),
+        )
+        self._arguments = (
+            ctypes.c_int32(highest_level()),
+            ctypes.byref(self._problem),
+            ctypes.byref(self._result),
+        )
+        self._search = library().dgn_greedy
+
+    def search(
+        self, coverage: Coverage, features: NDArray[Any], stop_share: float
+    ) -> tuple[list[int], list[float], Range]:
+        """Forward greedy on [items, features].
+
+        Returns:
+            The selected items, −1 for none; then gains, values and the bound in one list; and what
+            the features and the weights are like.
+        """
+        problem = self._problem
+        # They must live as long as the search runs.
+        features = np.ascontiguousarray(features)
+        weights = coverage.weights
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, features.dtype)
+        problem.features, problem.weights = _address(features), _address(weights)
+        problem.parameter, problem.stop_share = coverage.parameter, stop_share
+        problem.form = FORMS[coverage.form]
+        self._search(*self._arguments)
+        found = Range._make(self._range.tolist())
+        return self._indices.tolist(), self._numbers.tolist(), found
+
+
+_one_set = threading.local()
+_MOST_SIZES = 64
+
+
+def one_set(items: int, width: int, k: int, dtype: np.dtype[Any]) -> OneSet:
+    """The search of this thread for single sets of this size."""
+    known: dict[Any, OneSet] = _one_set.__dict__.setdefault("known", {})
+    key = (items, width, k, dtype)
+    if key not in known:
+        if len(known) >= _MOST_SIZES:
+            known.clear()
+        known[key] = OneSet(items, width, k, dtype)
+    return known[key]
 
 
 class LargeSet:
@@ -208,7 +300,9 @@ class LargeSet:
         added = np.empty(k, self._features.dtype)
         work = np.empty(3 * width, self._features.dtype)
         heap, stamps = np.empty(items, np.int64), np.empty(items, np.int32)
-        result = _Result(indices.ctypes.data, added.ctypes.data, None, work.ctypes.data)
+        result = _Result(
+            indices=indices.ctypes.data, gains=added.ctypes.data, work=work.ctypes.data
+        )
         library().dgn_lazy(
             ctypes.c_int32(highest_level()),
             ctypes.byref(self._problem(k, stop_share)),
@@ -237,13 +331,25 @@ class LargeSet:
         )
 
 
+def _address(array: NDArray[Any] | None) -> Any:
+    """Where an array is in memory. `array.ctypes.data` says the same, three times as slowly."""
+    return None if array is None else array.__array_interface__["data"][0]
+
+
+def _joined(ranges: list[Range]) -> Range:
+    if len(ranges) == 1:
+        return ranges[0]
+    bad, largest, least, lightest, heaviest = zip(*ranges, strict=True)
+    return Range(max(bad), max(largest), min(least), min(lightest), max(heaviest))
+
+
 def _rows(
     values: NDArray[Any] | None, features: NDArray[Any], width: int
 ) -> tuple[NDArray[Any] | None, int]:
     """The values with the dtype of the features, and how far the rows of two sets are apart."""
     if values is None:
         return None, 0
-    own = np.ascontiguousarray(values, dtype=features.dtype)
+    own = np.ascontiguousarray(values, features.dtype)
     return own, width if own.ndim == 2 and own.shape[0] > 1 else 0
 
 

@@ -13,6 +13,7 @@
 
 #define REAL float
 #define INTEGER int32_t
+#define NATURAL uint32_t
 #define LANES 16
 #define SUFFIX(name) name##_f
 #include "vector.h"
@@ -131,11 +132,12 @@ INLINE void prepare(int form, set_state *set, float parameter) {
 }
 
 INLINE float total(VECTOR sums) {
-    float lanes[WIDTH], found = 0;
+    float lanes[WIDTH];
     memcpy(lanes, &sums, sizeof lanes);
-    for (int lane = 0; lane < WIDTH; lane++)
-        found += lanes[lane];
-    return found;
+    for (int half = WIDTH / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            lanes[lane] += lanes[lane + half];
+    return lanes[0];
 }
 
 INLINE void add_to(float *place, VECTOR more) {

@@ -4,9 +4,11 @@
 #define WIDTH (REGISTER / (int)sizeof(REAL))
 #define VECTOR SUFFIX(vector)
 #define BITS SUFFIX(bits)
+#define NATURALS SUFFIX(naturals)
 
 typedef REAL VECTOR __attribute__((vector_size(REGISTER)));
 typedef INTEGER BITS __attribute__((vector_size(REGISTER)));
+typedef NATURAL NATURALS __attribute__((vector_size(REGISTER)));
 
 static inline VECTOR SUFFIX(load)(const REAL *from) {
     VECTOR found;
@@ -20,6 +22,17 @@ static inline VECTOR SUFFIX(either)(BITS which, VECTOR yes, VECTOR no) {
 
 static inline VECTOR SUFFIX(positive)(VECTOR x) {
     return SUFFIX(either)(x > 0, x, (VECTOR){0});
+}
+
+/* The sum of LANES numbers: lane j and lane j + LANES / 2, and so on, at every level in the same order.
+ */
+static inline REAL SUFFIX(total)(const VECTOR *sums) {
+    REAL lanes[LANES];
+    memcpy(lanes, sums, sizeof lanes);
+    for (int half = LANES / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            lanes[lane] += lanes[lane + half];
+    return lanes[0];
 }
 
 /* log(1 + x) for x >= 0; the one for float also takes x from -0.5.

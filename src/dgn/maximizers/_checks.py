@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from dgn import kernels
-from dgn.arrays import Array, device_of, namespace
+from dgn.arrays import Array, device_of, namespace, requires_gradient
 from dgn.errors import InvalidInput
 from dgn.kernels import Coverage
 from dgn.maximizers.selection import Selection, Selections
@@ -17,6 +17,7 @@ from dgn.objectives import Items, SetFunction, State, as_items
 
 _COMPILED = (np.dtype(np.float32), np.dtype(np.float64))
 """The dtypes that the kernels know."""
+_COMPILED_BY_TORCH = ("torch.float32", "torch.float64")
 
 _PROBED = 32
 _LARGEST_PROBE = 1 << 22
@@ -36,12 +37,33 @@ def checked_items(objective: Any, items: Items | Array, context: State | None) -
     return items
 
 
-def compiled_coverage(objective: SetFunction, items: Items) -> Coverage | None:
-    """The function as the compiled kernels know it; None if they cannot search these items."""
-    features: Any = items.features
-    if type(features) is not np.ndarray or features.dtype not in _COMPILED:
+def compiled_coverage(objective: Any, features: Any) -> Coverage | None:
+    """The function as the compiled kernels know it; None if they cannot search these features."""
+    if not isinstance(objective, SetFunction):
         return None
-    return objective.compiled() if kernels.is_available() else None
+    if type(features) is np.ndarray:
+        is_known = features.dtype in _COMPILED and kernels.is_available()
+    elif not hasattr(features, "is_cuda") or requires_gradient(features):
+        return None
+    elif features.is_cuda:
+        is_known = _fits_gpu(features)
+    else:
+        is_known = str(features.dtype) in _COMPILED_BY_TORCH and kernels.is_available()
+    return objective.compiled() if is_known else None
+
+
+def compiled_for_numpy(objective: SetFunction, features: Any) -> Coverage | None:
+    """The same for searches of large sets, whose kernels know NumPy arrays alone."""
+    return compiled_coverage(objective, features) if type(features) is np.ndarray else None
+
+
+def _fits_gpu(features: Any) -> bool:
+    """Whether there is a kernel for a torch tensor on a GPU."""
+    try:
+        from dgn.gpu.greedy import fits
+    except ImportError:  # Triton comes with torch, on Linux
+        return False
+    return fits(features)
 
 
 def checked_count(k: Any) -> int:

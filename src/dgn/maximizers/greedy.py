@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dgn import kernels
-from dgn.arrays import Array, Bool, Float, Int, device_of, is_array, namespace
+from dgn.arrays import Array, Bool, Float, Int, cast_like, device_of, is_array, namespace
 from dgn.errors import InvalidInput
 from dgn.maximizers._checks import (
     checked_count,
@@ -17,8 +19,11 @@ from dgn.maximizers._checks import (
     compiled_coverage,
     unbatched,
 )
-from dgn.maximizers.selection import Selection, Selections, largest_sum
+from dgn.maximizers.selection import Certificate, Selection, Selections, largest_sum
 from dgn.objectives import Items, SetFunction, State
+
+_SMALL = 1 << 20
+"""Sets with at most this many numbers are searched in memory that is kept."""
 
 
 def greedy(
@@ -52,8 +57,12 @@ def greedy(
         >>> print(greedy(FeatureCoverage(), features, k=2))
         selected 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
     """
-    items = checked_items(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
+    if context is None and not isinstance(items, Items):
+        found = _search_at_once(objective, items, k, stop_share)
+        if found is not None:
+            return found
+    items = checked_items(objective, items, context)
     found = _compiled_search(objective, items, context, k, stop_share)
     if found is None:
         found = _search(objective, items, objective.empty(items, context), k, stop_share)
@@ -108,24 +117,83 @@ def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
     return unbatched(found, items)
 
 
+def _search_at_once(
+    objective: Any, features: Any, k: int, stop_share: float
+) -> Selection | Selections | None:
+    """A search that finds out by itself whether it was allowed.
+
+    Checks take longer than the search of a small set. None if there is no kernel for these arrays,
+    or if the numbers are unusual and have to be checked.
+    """
+    shape: tuple[int, ...] = tuple(getattr(features, "shape", ()))
+    if len(shape) not in {2, 3} or 0 in shape:
+        return None
+    coverage = compiled_coverage(objective, features)
+    if coverage is None:
+        return None
+    weights: Any = coverage.weights
+    if weights is not None and weights.shape not in {shape[-1:], (*shape[:-2], shape[-1])}:
+        return None
+    if len(shape) == 2 and type(features) is np.ndarray and features.size <= _SMALL:
+        return _search_small(objective, coverage, features, min(k, shape[0]), stop_share)
+    batch = features if len(shape) == 3 else features[None]
+    found = _find(coverage, batch, None, None, k, stop_share)
+    if not objective.surely_allows(found.range, tuple(batch.shape)):
+        return None
+    selections = _selections(found)
+    return selections if len(shape) == 3 else selections[0]
+
+
+def _search_small(
+    objective: SetFunction, coverage: kernels.Coverage, features: Any, k: int, stop_share: float
+) -> Selection | None:
+    """One small set, with as little around the search as possible."""
+    items, width = features.shape
+    search = kernels.one_set(items, width, k, features.dtype)
+    indices, numbers, found = search.search(coverage, features, stop_share)
+    if not objective.surely_allows(found, (1, items, width)):
+        return None
+    count = k - indices.count(-1)
+    gains, values = tuple(numbers[:count]), tuple(numbers[k : k + count])
+    certificate = Certificate(values[-1], max(values[-1], numbers[2 * k]))
+    return Selection(tuple(indices[:count]), gains, values, certificate)
+
+
 def _compiled_search(
     objective: SetFunction, items: Items, context: State | None, k: int, stop_share: float
 ) -> Selections | None:
     """The search by a compiled kernel; None if there is none for this function or these arrays."""
-    coverage = compiled_coverage(objective, items)
+    coverage = compiled_coverage(objective, items.features)
     if coverage is None:
         return None
     level = None if context is None else objective.empty(items, context).level
-    indices, gains, bounds = kernels.greedy(
-        coverage, items.features, items.mask, level, k, stop_share
-    )
-    return Selections(
-        indices=indices,
-        gains=gains,
-        values=np.cumsum(gains, axis=1),
-        counts=(indices >= 0).sum(axis=1),
-        bounds=bounds,
-    )
+    return _selections(_find(coverage, items.features, items.mask, level, k, stop_share))
+
+
+def _find(
+    coverage: kernels.Coverage, features: Any, mask: Any, level: Any, k: int, stop_share: float
+) -> kernels.Found:
+    """The search by the kernel for the library and the device of the arrays."""
+    if type(features) is np.ndarray:
+        return kernels.greedy(coverage, features, mask, level, k, stop_share)
+    if features.is_cuda:
+        from dgn.gpu.greedy import greedy as search
+
+        return search(coverage, features, mask, level, k, stop_share)
+
+    def array(tensor: Any) -> Any:
+        return None if tensor is None else tensor.detach().numpy()
+
+    weights = None if coverage.weights is None else array(cast_like(coverage.weights, features))
+    coverage = kernels.Coverage(coverage.form, coverage.parameter, weights)
+    found = kernels.greedy(coverage, array(features), array(mask), array(level), k, stop_share)
+    tensors: list[Any] = [namespace(features).asarray(one) for one in found[:-1]]
+    return kernels.Found(*tensors, range=found.range)
+
+
+def _selections(found: kernels.Found) -> Selections:
+    counts = (found.indices >= 0).sum(-1)
+    return Selections(found.indices, found.gains, found.values, counts, found.bounds)
 
 
 def _search(

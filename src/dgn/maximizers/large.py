@@ -20,7 +20,7 @@ from dgn.maximizers._checks import (
     checked_count,
     checked_items,
     checked_share,
-    compiled_coverage,
+    compiled_for_numpy,
     over_sets,
 )
 from dgn.maximizers.selection import Certificate, Selection, Selections, largest_sum
@@ -58,7 +58,7 @@ def lazy_greedy(
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
 
     def search(function: SetFunction, own: Items, given: State | None) -> Selection:
-        coverage = compiled_coverage(function, own)
+        coverage = compiled_for_numpy(function, own.features)
         if coverage is not None:
             return _compiled_search(coverage, function, own, given, k, stop_share)
         growing = _GrowingSelection(function, own, given, stop_share)
@@ -161,7 +161,7 @@ class _GrowingSelection:
     ) -> None:
         self.objective, self.items, self.stop_share = objective, items, stop_share
         self.xp = namespace(items.features)
-        self._coverage = compiled_coverage(objective, items)
+        self._coverage = compiled_for_numpy(objective, items.features)
         if self._coverage is not None:
             self._features = np.ascontiguousarray(items.features[0])  # once, and not at every step
         self.level = objective.empty(items.slice(0, 1), context)

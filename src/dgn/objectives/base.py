@@ -8,7 +8,7 @@ from typing import Any
 
 from dgn.arrays import Array, Float, device_of, is_array, namespace
 from dgn.errors import InvalidInput
-from dgn.kernels import Coverage
+from dgn.kernels import Coverage, Range
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +251,16 @@ class SetFunction(ABC):
     def compiled(self) -> Coverage | None:
         """The function as the compiled kernels know it; None if they do not."""
         return None
+
+    def surely_allows(self, found: Range, shape: tuple[int, ...]) -> bool:
+        """Whether `check` would accept items with this range of numbers, without looking at them.
+
+        Args:
+            found: What the features and the weights are like.
+            shape: The shape of the features, [batch, items, features].
+        """
+        del found, shape
+        return False
 
     @property
     def defines_coverage(self) -> bool:

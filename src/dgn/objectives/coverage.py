@@ -11,7 +11,7 @@ import numpy as np
 
 from dgn.arrays import Array, Float, cast_like, device_of, namespace, requires_gradient
 from dgn.errors import InvalidInput
-from dgn.kernels import Coverage
+from dgn.kernels import Coverage, Range
 from dgn.numerics import row_dot, safe_divide
 from dgn.objectives._checks import (
     check_extent,
@@ -133,6 +133,17 @@ class WeightedCoverage(SetFunction):
             if self.adds_up:
                 check_sum(largest, items.features, given)
             self.check_precision(items, context, largest)
+
+    @final
+    def surely_allows(self, found: Range, shape: tuple[int, ...]) -> bool:
+        weights_shape = getattr(self.weights, "shape", shape[2:])
+        return (
+            not found.is_bad
+            and found.largest <= self.feature_ceiling
+            and found.least >= _LEAST_USUAL
+            and self._is_usual(found.largest, found.lightest, found.heaviest)
+            and tuple(weights_shape) in {shape[2:], (1, shape[2]), (shape[0], shape[2])}
+        )
 
     def _is_in_range(self, items: Items, largest: float, lightest: float, heaviest: float) -> bool:
         """Whether all values are surely in the range of the dtype; `extent` is exact and slow."""

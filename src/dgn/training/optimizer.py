@@ -28,13 +28,18 @@ class Optimizer:
         self.start = self._copies() if config.decay_to_start else {}
         self.average = self._copies() if config.ema_decay else {}
         self.step_count = 0
+        self._pull: float | Tensor = 0.0
+        self._blend: float | Tensor = 0.0
         kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
         on_gpu = all(weight.is_cuda for weight in self._weights.values())
+        # On a GPU, numbers that change from step to step are on the device (see StepGraphs).
+        self._rates = torch.zeros(3, device="cuda") if on_gpu else None
         self._optimizer = kind(
             self._weights.values(),
-            lr=config.learning_rate,
+            lr=config.learning_rate if self._rates is None else self._rates[0],
             weight_decay=config.weight_decay,
             fused=on_gpu or None,
+            capturable=on_gpu,
         )
 
     @property
@@ -52,23 +57,37 @@ class Optimizer:
                 weight.grad = torch.zeros_like(weight)
         return [weight.grad for weight in self._weights.values() if weight.grad is not None]
 
-    @torch.no_grad()
     def step(self) -> None:
         """Update the weights with their gradients, then clear the gradients."""
-        config, rate = self._config, self.learning_rate
+        self.prepare()
+        self.update()
+        self.step_count += 1
+
+    def prepare(self) -> None:
+        """Set the rates of the next step."""
+        rate = self.learning_rate
+        # At first the average is short, so that the start is soon forgotten.
+        decay = min(self._config.ema_decay, (1 + self.step_count) / (10 + self.step_count))
+        rates = (rate, min(1.0, rate * self._config.decay_to_start), 1 - decay)
+        if self._rates is not None:
+            self._rates.copy_(torch.tensor(rates).pin_memory(), non_blocking=True)
+            self._pull, self._blend = self._rates[1], self._rates[2]
+            return
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-        if config.max_grad_norm:
-            torch.nn.utils.clip_grad_norm_(self._weights.values(), config.max_grad_norm)
+        self._pull, self._blend = rates[1:]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Update the weights at the rates of this step; a graph may have recorded it."""
+        if self._config.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self._weights.values(), self._config.max_grad_norm)
         self._optimizer.step()
         self._optimizer.zero_grad()
         for name, start in self.start.items():
-            self._weights[name].lerp_(start, min(1.0, rate * config.decay_to_start))
-        # At first the average is short, so that the start is soon forgotten.
-        decay = min(config.ema_decay, (1 + self.step_count) / (10 + self.step_count))
+            self._weights[name].lerp_(start, self._pull)
         for name, average in self.average.items():
-            average.lerp_(self._weights[name], 1 - decay)
-        self.step_count += 1
+            average.lerp_(self._weights[name], self._blend)
 
     @contextmanager
     def averaged(self) -> Generator[None]:

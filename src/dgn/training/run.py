@@ -191,7 +191,7 @@ def _train(
     threads = 0 if saved is None else int(saved[1].get("threads", 0))
     work = parameter_count(network) * config.fit.batch_size * float(np.mean(training.lengths))
     choose_threads(config.machine.threads or threads, work)
-    trainer = Trainer(network, training, validation, config.fit, processes)
+    trainer = Trainer(network, training, validation, config.fit, processes, records=True)
     resumed_at = None
     if saved is not None:
         trainer.restore(*saved)

@@ -17,12 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dgn.data import Batches, Position
+from dgn.data import Batch, Batches, Position
 from dgn.errors import InvalidInput
 from dgn.metrics import scores_at
 from dgn.training.config import FitConfig
+from dgn.training.graphs import StepGraphs
 from dgn.training.optimizer import Optimizer
 from dgn.training.processes import Processes
+from dgn.training.schedules import Fixed
 from dgn.unfolding import SelectionNetwork
 
 _DIVERGED = "the network is not finite any more; try a lower learning rate"
@@ -86,6 +88,9 @@ class Trainer:
         validation: The queries that choose the best epoch.
         config: How to train.
         processes: The processes that share the batches; by default, this one alone.
+        records: Whether steps on a GPU are recorded and replayed (see StepGraphs). The network
+            must compute the same thing in every step: no decisions in Python, nothing that waits
+            for the device.
     """
 
     def __init__(
@@ -95,6 +100,8 @@ class Trainer:
         validation: Batches,
         config: FitConfig,
         processes: Processes | None = None,
+        *,
+        records: bool = False,
     ) -> None:
         self.network, self.config = network, config
         self._train, self._validation = train, validation
@@ -104,6 +111,8 @@ class Trainer:
         self._best = {name: w.detach().clone() for name, w in network.state_dict().items()}
         # The sum of losses and the number of their terms, kept on the device until needed.
         self._losses = torch.zeros(2, dtype=torch.float64, device=self._device)
+        records = records and self._device.type == "cuda" and self._processes.size == 1
+        self._graphs = StepGraphs(self._step_alone, self._device) if records else None
         self._random_states: dict[str, Tensor] = {}
         self._queries_done, self._since = 0, 0.0
         self.position = Position()
@@ -195,6 +204,8 @@ class Trainer:
     def _run_epoch(self, on_step: Callable[[], None]) -> None:
         self.network.train()
         self.network.set_temperature(self.config.temperatures.at(self.position.epoch))
+        if self._graphs is not None and not isinstance(self.config.temperatures, Fixed):
+            self._graphs.forget()  # the temperature is part of what was recorded
         self._queries_done, self._since = 0, time.perf_counter()
         for after, rows in self._train.rows_from(self.position):
             self._step(rows)
@@ -204,28 +215,54 @@ class Trainer:
 
     def _step(self, rows: NDArray[np.int64]) -> None:
         if self._processes.size > 1:
-            self._seed_step()
+            self._step_together(rows)
+            return
+        self._optimizer.prepare()
+        shape = self._train.shape_of(rows)
+        if self._graphs is not None:
+            self._graphs.run(rows, shape)
+        else:
+            self._learn(self._train.batch(rows))
+            self._optimizer.update()
+        self._optimizer.step_count += 1
+
+    def _step_alone(self, rows: Tensor, shape: tuple[int, ...]) -> None:
+        """A whole step on the device."""
+        self._learn(self._train.form(rows, shape))
+        self._optimizer.update()
+
+    def _step_together(self, rows: NDArray[np.int64]) -> None:
+        """A step that several processes share."""
+        self._seed_step()
         share = self._processes.share(rows)
-        counted = torch.zeros(2, dtype=torch.float64, device=self._device)
+        before = self._losses.clone()
         if len(share):
-            batch = self._train.batch(share)
-            with torch.autocast(
-                self._device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
-            ):
-                loss = self.network.loss(
-                    batch.x, batch.gold, batch.mask, batch.negative_weight, batch.teacher_logits
-                )
-            terms = self.network.loss_terms(batch.gold, batch.mask)
-            (loss if self._processes.size == 1 else loss * terms).backward()
-            counted = torch.stack([loss.detach() * terms, terms]).to(torch.float64)
-        if self._processes.size > 1:
-            self._processes.add_up([counted])
-            gradients = self._optimizer.gradients
-            self._processes.add_up(gradients)
-            for gradient in gradients:
-                gradient /= counted[1].clamp(min=1)
-        self._losses += counted
+            self._learn(self._train.batch(share), by_terms=True)
+        counted = self._losses - before
+        self._processes.add_up([counted])
+        gradients = self._optimizer.gradients
+        self._processes.add_up(gradients)
+        for gradient in gradients:
+            gradient /= counted[1].clamp(min=1)
+        self._losses.copy_(before + counted)
         self._optimizer.step()
+
+    def _learn(self, batch: Batch, *, by_terms: bool = False) -> None:
+        """Add the gradients of a batch, and its loss to those of the epoch.
+
+        Args:
+            batch: The batch.
+            by_terms: Whether the gradients are those of the sum of all terms of the loss.
+        """
+        with torch.autocast(
+            self._device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"
+        ):
+            loss = self.network.loss(
+                batch.x, batch.gold, batch.mask, batch.negative_weight, batch.teacher_logits
+            )
+        terms = self.network.loss_terms(batch.gold, batch.mask)
+        (loss * terms if by_terms else loss).backward()
+        self._losses += torch.stack([loss.detach() * terms, terms]).to(torch.float64)
 
     def _seed_step(self) -> None:
         """With several processes, dropout depends on the step alone.

@@ -8,9 +8,8 @@ and for second derivatives, `dgn.unfolding.layers` has the plain form.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,9 +24,6 @@ _FORMS = ("log1p", "sqrt", "linear", "saturated", "one_minus_exp", "power")
 
 _HAS_KERNELS = kernels.is_available()  # a constant, which torch.compile can trace
 
-_Choices: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
-_Gradients: TypeAlias = tuple[Tensor, Tensor, Tensor, Tensor]
-
 
 def can_fuse(coverage: Coverage | None, features: Tensor, relaxation: Relaxation) -> bool:
     """Whether the operation knows this function, these features and this relaxation."""
@@ -39,9 +35,9 @@ def can_fuse(coverage: Coverage | None, features: Tensor, relaxation: Relaxation
     if type(inner) not in {Softmax, Gumbel}:
         return False
     if features.device.type == "cuda":
-        from dgn.gpu import layers as gpu_layers
+        from dgn.gpu import layers
 
-        return gpu_layers.fits(features.shape[1], features.shape[2])
+        return layers.fits(features.shape[1], features.shape[2])
     return features.device.type == "cpu" and _HAS_KERNELS
 
 
@@ -75,24 +71,20 @@ def unfold(
         InvalidInput: A feature is negative. On a GPU this is an asynchronous assertion.
     """
     batch, _, width = features.shape
-    weights = coverage.weights
+    weights: Any = coverage.weights
     weights = features.new_ones(1, width) if weights is None else weights.to(features.dtype)
-    noise = _noise_of(relaxation, features, layers)
-    found = cast(
-        "_Choices",
-        _unfold(
-            features,
-            mask,
-            log_prior,
-            weights.expand(batch, width),
-            level.expand(batch, width),
-            noise,
-            coverage.form,
-            coverage.parameter,
-            temperature,
-            layers,
-            type(relaxation) is StraightThrough,
-        ),
+    found: Any = _unfold(
+        features,
+        mask,
+        log_prior,
+        weights.expand(batch, width),
+        level.expand(batch, width),
+        _noise_of(relaxation, features, layers),
+        coverage.form,
+        coverage.parameter,
+        temperature,
+        layers,
+        type(relaxation) is StraightThrough,
     )
     return found[0], found[1], found[4], found[5]
 
@@ -115,103 +107,49 @@ _SETS = "Tensor features, Tensor mask, Tensor log_prior, Tensor weights, Tensor 
     mutates_args=(),
     schema=f"({_SETS}, Tensor? noise, {_SETTINGS}) -> ({', '.join(['Tensor'] * 6)})",
 )
-def _unfold(
-    features: Tensor,
-    mask: Tensor,
-    log_prior: Tensor,
-    weights: Tensor,
-    level: Tensor,
-    noise: Tensor | None,
-    form: str,
-    parameter: float,
-    temperature: float,
-    layers: int,
-    is_hard: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _unfold(features: Tensor, *others: Any) -> Any:
+    """What the layers choose; see `SoftSets.unfold`."""
     if features.is_cuda:
-        from dgn.gpu import layers as gpu_layers
+        from dgn.gpu import layers
 
-        return gpu_layers.unfold(
-            features, mask, log_prior, weights, level, noise, form, parameter, temperature, layers,
-            is_hard,
-        )
+        return layers.unfold(features, *others)
     if bool((features < 0).any()):
         raise negative_features(features)
-    sets = _soft_sets(
-        features, mask, log_prior, weights, level, noise, form, parameter, temperature, layers,
-        is_hard,
-    )
-    found = sets.unfold(torch.get_num_threads())
-    return cast("_Choices", tuple(map(torch.from_numpy, found)))
+    found = _soft_sets(features, *others).unfold(torch.get_num_threads())
+    return tuple(map(_tensor, found))
 
 
 @torch.library.custom_op(
     "dgn::unfold_slope",
     mutates_args=(),
-    schema=f"({_SETS}, Tensor[] chosen, Tensor[] gradients, {_SETTINGS}) -> "
+    schema=f"({_SETS}, {_SETTINGS}, Tensor[] chosen, Tensor[] gradients) -> "
     f"({', '.join(['Tensor'] * 4)})",
 )
-def _unfold_slope(
-    features: Tensor,
-    mask: Tensor,
-    log_prior: Tensor,
-    weights: Tensor,
-    level: Tensor,
-    chosen: list[Tensor],
-    gradients: list[Tensor],
-    form: str,
-    parameter: float,
-    temperature: float,
-    layers: int,
-    is_hard: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _unfold_slope(features: Tensor, *others: Any) -> Any:
+    """The gradients of features, weights, level and log prior; see `SoftSets.slope`."""
     if features.is_cuda:
-        from dgn.gpu import layers as gpu_layers
+        from dgn.gpu import layers
 
-        return gpu_layers.slope(
-            features, mask, log_prior, weights, level, chosen, gradients, form, parameter,
-            temperature, layers, is_hard,
-        )
-    sets = _soft_sets(
-        features, mask, log_prior, weights, level, None, form, parameter, temperature, layers,
-        is_hard,
+        return layers.slope(features, *others)
+    *sets, chosen, gradients = others
+    tensors, settings = sets[:4], sets[4:]
+    found = _soft_sets(features, *tensors, None, *settings).slope(
+        tuple(map(_array, chosen)), tuple(map(_array, gradients)), torch.get_num_threads()
     )
-    found = sets.slope(
-        tuple(_array(one) for one in chosen),
-        tuple(_array(one) for one in gradients),
-        torch.get_num_threads(),
-    )
-    return cast("_Gradients", tuple(map(torch.from_numpy, found)))
+    return tuple(map(_tensor, found))
 
 
-def _soft_sets(
-    features: Tensor,
-    mask: Tensor,
-    log_prior: Tensor,
-    weights: Tensor,
-    level: Tensor,
-    noise: Tensor | None,
-    form: str,
-    parameter: float,
-    temperature: float,
-    layers: int,
-    is_hard: bool,
-) -> SoftSets:
-    arrays = (_array(one) for one in (features, mask, log_prior, weights, level))
-    return SoftSets(
-        *arrays,
-        noise=None if noise is None else _array(noise),
-        form=form,
-        parameter=parameter,
-        layers=layers,
-        temperature=temperature,
-        lowest=lowest_log(features),
-        is_hard=is_hard,
-    )
+def _soft_sets(*arguments: Any) -> SoftSets:
+    arrays, settings = (_array(one) for one in arguments[:6]), arguments[6:]
+    return SoftSets(*arrays, *settings, lowest=lowest_log(arguments[0]))
 
 
-def _array(tensor: Tensor) -> Any:
-    return tensor.detach().numpy()
+def _array(tensor: Tensor | None) -> Any:
+    return None if tensor is None else tensor.detach().numpy()
+
+
+def _tensor(array: Any) -> Tensor:
+    return torch.from_numpy(array)
 
 
 def negative_features(features: Tensor) -> InvalidInput:
@@ -224,38 +162,37 @@ def negative_features(features: Tensor) -> InvalidInput:
 
 
 @_unfold.register_fake
-def _(features: Tensor, *others: Any) -> _Choices:
+def _(features: Tensor, *others: Any) -> Any:
     batch, items, width = features.shape
     layers = others[-2]
     by_layer = [features.new_empty(batch, layers, items) for _ in range(4)]
-    after = [features.new_empty(batch, items), features.new_empty(batch, width)]
-    return cast("_Choices", (*by_layer, *after))
+    return (*by_layer, features.new_empty(batch, items), features.new_empty(batch, width))
 
 
 @_unfold_slope.register_fake
-def _(features: Tensor, *_: Any) -> _Gradients:
+def _(features: Tensor, *_: Any) -> Any:
     batch, items, width = features.shape
-    return (
-        features.new_empty(batch, items, width),
-        features.new_empty(batch, width),
-        features.new_empty(batch, width),
-        features.new_empty(batch, items),
-    )
+    shapes = ((batch, items, width), (batch, width), (batch, width), (batch, items))
+    return tuple(features.new_empty(*shape) for shape in shapes)
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: _Choices) -> None:
-    tensors, ctx.settings = inputs[:5], inputs[6:]
-    ctx.noise = inputs[5]
-    ctx.save_for_backward(*tensors, *output[:4])
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.settings = inputs[6:]
+    ctx.save_for_backward(*inputs[:5], *output[:4])
 
 
 def _backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        raise InvalidInput(
+            "create_graph",
+            message="The fused layers have no second derivatives; build the layers with "
+            "UnfoldedGreedy(fused=False).",
+        )
     saved = ctx.saved_tensors
-    tensors, chosen = saved[:5], saved[5:]
-    wanted = [gradients[0], gradients[1], gradients[4], gradients[5]]
-    found = _unfold_slope(*tensors, list(chosen), wanted, *ctx.settings)
-    features, weights, level, log_prior = cast("_Gradients", found)
-    return (features, None, log_prior, weights, level, None, *([None] * len(ctx.settings)))
+    asked = [gradients[0], gradients[1], gradients[4], gradients[5]]
+    found: Any = _unfold_slope(*saved[:5], *ctx.settings, list(saved[5:]), asked)
+    features, weights, level, log_prior = found
+    return features, None, log_prior, weights, level, None, *([None] * len(ctx.settings))
 
 
 _unfold.register_autograd(_backward, setup_context=_keep)

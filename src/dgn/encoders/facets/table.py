@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.arrays import Array, device_of, namespace
 from dgn.data import Batch, Batches, Place
 from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matches, WordTable
 from dgn.encoders.features import TEACHER_LOGITS, load_array
@@ -130,7 +131,15 @@ class MatchTable:
 
 @final
 class MatchBatches(Batches):
-    """Batches whose `x` is Matches, padded when they are formed."""
+    """Batches whose `x` is Matches, padded when they are formed.
+
+    Args:
+        table: The matches of all queries.
+        batch_size: The number of queries per batch.
+        seed: Determines the order of the queries.
+        place: Moves the table to where batches are formed, once; after that, only the numbers of
+            the queries of a batch move.
+    """
 
     def __init__(
         self,
@@ -139,59 +148,57 @@ class MatchBatches(Batches):
         seed: int,
         place: Place = lambda array: array,
     ) -> None:
-        super().__init__(table.items, int(table.items.max()), table.dimension, batch_size, seed)
-        self._place, self._table = place, table
-        self._token_starts = np.cumsum(table.tokens) - table.tokens
-        self._item_starts = np.cumsum(table.items) - table.items
-        pairs = table.items * table.tokens
-        self._pair_starts = np.cumsum(pairs) - pairs
+        items = table.items
+        super().__init__(items, int(items.max()), table.dimension, batch_size, seed, place)
+        self._table, self._tokens = table, table.tokens
+        sizes = {"token": table.tokens, "item": items, "pair": items * table.tokens}
+        self._sizes = {name: place(size) for name, size in sizes.items() if name != "pair"}
+        self._starts = {name: place(np.cumsum(size) - size) for name, size in sizes.items()}
+        self._by_word = (place(table.vectors), place(table.facts))
+        self._query = place(table.query.astype(np.int64))
+        self._about, self._passages = place(table.about), place(table.passages)
+        self._by_pair = {name: place(array) for name, array in table.by_pair.items()}
+        self._by_item = {name: place(array) for name, array in table.by_item.items()}
+        self._gold = place(table.gold)
+        self._labels = (place(table.negative_weight), place(table.teacher_logits))
 
-    def batch(self, rows: NDArray[np.int64]) -> Batch:
-        table, place = self._table, self._place
-        matches, at_item = self._padded(rows)
-        placed = matches.placed(place)
-        return Batch(
-            placed,
-            place(table.gold[at_item] & matches.mask),
-            placed.mask,
-            rows,
-            place(table.negative_weight[at_item]),
-            place(table.teacher_logits[at_item]),
-        )
+    def shape_of(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        return int(self.lengths[rows].max()), int(self._tokens[rows].max())
 
-    def _padded(self, rows: NDArray[np.int64]) -> tuple[Matches, NDArray[np.int64]]:
-        """The matches of these queries, and where each of their passages is in the table."""
-        table = self._table
-        tokens, items = table.tokens[rows], table.items[rows]
-        token, item = np.arange(int(tokens.max())), np.arange(int(items.max()))
+    def form(self, rows: Array, shape: tuple[int, ...]) -> Batch:
+        xp, device = namespace(self._about), device_of(self._about)
+        item, token = (xp.arange(size, device=device) for size in shape)
+        tokens, items = (xp.take(self._sizes[name], rows, axis=0) for name in ("token", "item"))
         real, mask = token < tokens[:, None], item < items[:, None]
-        at_token = np.where(real, self._token_starts[rows][:, None] + token, 0)
-        at_item = np.where(mask, self._item_starts[rows][:, None] + item, 0)
+        starts = {name: xp.take(array, rows, axis=0) for name, array in self._starts.items()}
+        at_token = xp.where(real, starts["token"][:, None] + token, 0)
+        at_item = xp.where(mask, starts["item"][:, None] + item, 0)
         both = mask[..., None] & real[:, None, :]
-        at_pair = self._pair_starts[rows][:, None, None] + item[:, None] * tokens[:, None, None]
-        at_pair = np.where(both, at_pair + token, 0)
-        query = table.query[at_token]
-        words, place = np.unique(query, return_inverse=True)
-        by_pair = {
-            name: np.where(both, table.by_pair[name][at_pair], 0).astype(np.float32)
-            for name in BY_PAIR
-        }
-        by_item = {
-            name: np.where(mask, table.by_item[name][at_item], 0).astype(np.float32)
-            for name in BY_ITEM
-        }
-        passages = np.where(mask[..., None], table.passages[at_item], 0).astype(np.float32)
+        at_pair = starts["pair"][:, None, None] + item[:, None] * tokens[:, None, None] + token
+        at_pair = xp.where(both, at_pair, 0)
+
+        def taken(array: Array, places: Array, inside: Array | None = None) -> Array:
+            found = xp.take(array, xp.reshape(places, (-1,)), axis=0)
+            found = xp.astype(xp.reshape(found, (*places.shape, *array.shape[1:])), xp.float32)
+            if inside is None:
+                return found
+            return xp.where(inside, found, xp.zeros((), dtype=found.dtype, device=device))
+
+        # A word that a batch contains twice is there twice: to find it would cost more.
+        words = xp.reshape(xp.take(self._query, xp.reshape(at_token, (-1,)), axis=0), (-1,))
         matches = Matches(
-            WordTable(table.vectors[words].astype(np.float32), table.facts[words]),
-            query=place.reshape(query.shape),
+            WordTable(*(taken(array, words) for array in self._by_word)),
+            query=xp.reshape(xp.arange(words.shape[0], device=device), at_token.shape),
             real=real,
             mask=mask,
-            about=table.about[rows].astype(np.float32),
-            passages=passages,
-            **by_pair,
-            **by_item,
+            about=taken(self._about, rows),
+            passages=taken(self._passages, at_item, mask[..., None]),
+            **{name: taken(array, at_pair, both) for name, array in self._by_pair.items()},
+            **{name: taken(array, at_item, mask) for name, array in self._by_item.items()},
         )
-        return matches, at_item
+        gold = xp.reshape(xp.take(self._gold, xp.reshape(at_item, (-1,)), axis=0), mask.shape)
+        labels = (taken(array, at_item) for array in self._labels)
+        return Batch(matches, gold & mask, mask, rows, *labels)
 
 
 def _places(sizes: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:

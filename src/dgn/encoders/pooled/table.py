@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.arrays import namespace
+from dgn.arrays import Array, device_of, namespace
 from dgn.data import Batch, Batches, Example, Place
 from dgn.encoders.base import FeatureOptions, FeatureWriter
 from dgn.encoders.features import load_array
@@ -120,26 +120,26 @@ class PooledBatches(Batches):
         place: Place = lambda array: array,
     ) -> None:
         lengths = table.lengths
-        super().__init__(lengths, int(lengths.max()), table.dimension, batch_size, seed)
-        self.table, self._place = table, place
+        super().__init__(lengths, int(lengths.max()), table.dimension, batch_size, seed, place)
+        self.table = table
         self._queries, self._passages = place(table.queries), place(table.passages)
         self._starts, self._lengths = place(table.offsets[:-1]), place(lengths)
         self._candidates, self._gold = place(table.candidates.astype(np.int64)), place(table.gold)
 
-    def batch(self, rows: NDArray[np.int64]) -> Batch:
+    def shape_of(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        return (int(self.lengths[rows].max()),)
+
+    def form(self, rows: Array, shape: tuple[int, ...]) -> Batch:
         xp = namespace(self._passages)
-        here = self._place(rows)
-        # Computed on the host, which has the lengths too: nothing waits for the device.
-        longest = int(self.lengths[rows].max())
-        place = self._place(np.arange(longest))
-        mask = place[None, :] < xp.take(self._lengths, here, axis=0)[:, None]
-        index = xp.where(mask, xp.take(self._starts, here, axis=0)[:, None] + place, 0)
+        place = xp.arange(shape[0], device=device_of(self._passages))
+        mask = place[None, :] < xp.take(self._lengths, rows, axis=0)[:, None]
+        index = xp.where(mask, xp.take(self._starts, rows, axis=0)[:, None] + place, 0)
         index = xp.reshape(index, (-1,))
         gold = xp.reshape(xp.take(self._gold, index, axis=0), mask.shape) & mask
         candidates = xp.take(self._candidates, index, axis=0)
         passages = xp.take(self._passages, candidates, axis=0)
         passages = xp.reshape(passages, (*mask.shape, self.inputs))
-        queries = xp.take(self._queries, here, axis=0)[:, None, :]
+        queries = xp.take(self._queries, rows, axis=0)[:, None, :]
         x = xp.astype(queries, xp.float32) * xp.astype(passages, xp.float32)
         return Batch(x, gold, mask, rows)
 
