@@ -8,6 +8,7 @@ import sys
 from benchmarks.measure import machine
 
 ALL = (
+    "limits",
     "searching",
     "checks",
     "exact_search",
@@ -20,6 +21,8 @@ ALL = (
     "selecting",
     "busy_machine",
     "training",
+    "facets_training",
+    "gpu_searching",
 )
 
 

@@ -10,8 +10,21 @@ from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR, Matches, WordTable
 from dgn.encoders.facets.network import FacetModule
 from dgn.encoders.facets.weights import FacetSizes
 from dgn.encoders.pooled.table import PooledBatches
+from dgn.errors import InvalidInput
 from dgn.maximizers import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
-from dgn.objectives import FacilityLocation, FeatureCoverage, Items, Mixture
+from dgn.objectives import (
+    Concave,
+    FacilityLocation,
+    FeatureCoverage,
+    Items,
+    Log1p,
+    Mixture,
+    OneMinusExp,
+    Power,
+    ProbabilisticCoverage,
+    Saturated,
+    Sqrt,
+)
 from dgn.training import FitConfig, RunConfig, Trainer, build_network, find_device, placed_on
 from dgn.unfolding import (
     DifferentiableGreedyNetwork,
@@ -19,6 +32,8 @@ from dgn.unfolding import (
     FeedForward,
     LayerwiseCrossEntropy,
     LearnedWeights,
+    Relaxation,
+    Softmax,
     StraightThrough,
     UnfoldedGreedy,
 )
@@ -74,6 +89,78 @@ def test_layers_and_gradients_agree(kind: str, temperature: float) -> None:
         torch.testing.assert_close(cpu, gpu, rtol=1e-7, atol=1e-9)
 
 
+CONCAVE = [Log1p(), Sqrt(), Power(1.0), Power(0.7), Saturated(0.8), OneMinusExp()]
+RELAXATIONS = [Softmax(), StraightThrough()]
+
+
+@pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
+@pytest.mark.parametrize("concave", CONCAVE, ids=str)
+@pytest.mark.parametrize("items", [1, 9, 40, 100])
+def test_fused_layers_agree_with_plain_ones(
+    concave: Concave, relaxation: Relaxation, items: int
+) -> None:
+    torch.manual_seed(items)
+    features = torch.rand(4, items, 37) * (torch.rand(4, items, 37) > 0.3)
+    mask = torch.rand(4, items) > 0.2
+    mask[:, 0] = True
+    weights, prior = torch.rand(37), torch.rand(4, items)
+    results: list[tuple[Tensor, ...]] = []
+    for fused in (False, True):
+        x, w, p = (one.cuda().requires_grad_() for one in (features, weights, prior))
+        layers = UnfoldedGreedy(4, 1.0, relaxation, fused=fused)
+        unfolded = layers(FeatureCoverage(w, concave), Items(x, mask.cuda()), prior=p)
+        gold = (torch.arange(items) < 2).expand(4, items).cuda() & mask.cuda()
+        loss = LayerwiseCrossEntropy()(unfolded, gold) + unfolded.value.sum()
+        loss.backward()
+        parts = (loss, unfolded.membership, x.grad, w.grad, p.grad)
+        results.append(tuple(part.detach().cpu() for part in parts if part is not None))
+    for plain, fused in zip(*results, strict=True):
+        torch.testing.assert_close(plain, fused, rtol=2e-4, atol=2e-5)
+
+
+FUNCTIONS = [*(lambda w, c=c: FeatureCoverage(w, c) for c in CONCAVE), FacilityLocation]
+
+
+@pytest.mark.parametrize("build", [*FUNCTIONS, ProbabilisticCoverage])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_kernel_selects_as_the_cpu_does(build: object, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    features = torch.rand(64, 11, 70).to(dtype)
+    features[:, -1] = features[:, 0]
+    weights = torch.rand(70)
+    ours = greedy(build(weights.cuda()), features.cuda(), 5)
+    wanted = greedy(build(weights), features.float(), 5)
+    assert (ours.indices.cpu() == wanted.indices).float().mean() > 0.99
+    torch.testing.assert_close(ours.values.cpu(), wanted.values, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(ours.bounds.cpu(), wanted.bounds, rtol=1e-4, atol=1e-4)
+    context = build(weights).empty(Items(features.float()))
+    mask = torch.rand(64, 11) > 0.3
+    mask[:, 0] = True
+    f = build(weights.cuda())
+    items = Items(features.cuda(), mask.cuda())
+    given = greedy(f, items, 5, stop_share=0.5, context=f.empty(items.widened()))
+    same = greedy(build(weights), Items(features.float(), mask), 5, stop_share=0.5, context=context)
+    assert (given.indices.cpu() == same.indices).float().mean() > 0.98
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_bad_features_are_refused_on_a_gpu(value: float) -> None:
+    features = torch.ones(3, 4, 5, device="cuda")
+    features[1, 2, 3] = value
+    with pytest.raises(InvalidInput, match="features"):
+        greedy(FeatureCoverage(), features, 2)
+
+
+def test_recorded_steps_are_the_steps() -> None:
+    losses = []
+    for records in (False, True):
+        trainer = gpu_trainer(records=records, epochs=6)
+        trainer.run()
+        losses.append([report.loss for report in trainer.reports[1:]])
+    assert losses[0] == pytest.approx(losses[1], rel=2e-2)
+    assert losses[1][-1] < losses[1][0]
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode")
 @pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
 def test_loss_does_not_wait_for_the_gpu(assignment: str) -> None:
@@ -93,14 +180,20 @@ def test_loss_does_not_wait_for_the_gpu(assignment: str) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def gpu_trainer(architecture: str = "dgn", **settings: object) -> Trainer:
+def gpu_trainer(
+    architecture: str = "dgn", *, records: bool | None = None, **settings: object
+) -> Trainer:
     config = FitConfig(**{"epochs": 3, "batch_size": 16, "learning_rate": 1e-2, **settings})
     train, validation = (
         PooledBatches(make_table(queries, seed), 16, 0, placed_on("cuda"))
         for queries, seed in ((70, 1), (40, 2))
     )
-    network = RunConfig().with_settings({"architecture": architecture, "layers": 3, "dropout": 0.1})
-    return Trainer(build_network(network, 12).to("cuda"), train, validation, config)
+    dropout = 0.1 if records is None else 0.0
+    network = RunConfig().with_settings(
+        {"architecture": architecture, "layers": 3, "dropout": dropout}
+    )
+    built = build_network(network, 12).to("cuda")
+    return Trainer(built, train, validation, config, records=bool(records))
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

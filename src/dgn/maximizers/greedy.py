@@ -125,7 +125,7 @@ def _search_at_once(
     Checks take longer than the search of a small set. None if there is no kernel for these arrays,
     or if the numbers are unusual and have to be checked.
     """
-    shape: tuple[int, ...] = tuple(getattr(features, "shape", ()))
+    shape: Any = tuple(getattr(features, "shape", ()))
     if len(shape) not in {2, 3} or 0 in shape:
         return None
     coverage = compiled_coverage(objective, features)
