@@ -1,5 +1,7 @@
 """How many logarithms a GPU computes per second, in registers: the special instruction and ours."""
 
+# ruff: noqa: N803
+
 import torch
 import triton
 import triton.language as tl

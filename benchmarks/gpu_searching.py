@@ -24,11 +24,11 @@ def run() -> None:
         print("\nSearching on a GPU: there is none.")
         return
     rows: list[tuple[object, ...]] = []
+    compiled = torch.compile(plain_greedy)
     for dtype in (torch.bfloat16, torch.float32):
         torch.manual_seed(0)
         features = torch.rand(QUERIES, ITEMS, WIDTH, device="cuda").to(dtype)
         weights = torch.rand(WIDTH, device="cuda")
-        compiled = torch.compile(plain_greedy)
         contenders: dict[str, Callable[[], Tensor]] = {
             "dgn": lambda f=features, w=weights: greedy(FeatureCoverage(w), f, K).indices,
             "torch, eager": lambda f=features, w=weights: plain_greedy(f, w),
