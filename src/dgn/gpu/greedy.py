@@ -16,6 +16,8 @@ from dgn.kernels import FORMS, Coverage, Found, Range
 _LARGEST = 1 << 15
 """The most numbers of a set that fit into the registers of a program."""
 
+_MOST_ITEMS = 64
+
 _FACILITY, _PROBABILISTIC = tl.constexpr(4), tl.constexpr(5)
 
 
@@ -23,7 +25,8 @@ def fits(features: Tensor) -> bool:
     """Whether sets of this size fit into the registers of a program, with a dtype it knows."""
     items, width = features.shape[-2:]
     is_known = features.dtype in {torch.float32, torch.bfloat16, torch.float16}
-    return is_known and _padded(items) * _padded(width) <= _LARGEST
+    # Every gain is compared with every other, for all prefixes at once.
+    return is_known and items <= _MOST_ITEMS and _padded(items) * _padded(width) <= _LARGEST
 
 
 def greedy(
@@ -51,12 +54,12 @@ def greedy(
     new: dict[str, Any] = {"device": features.device, "dtype": torch.float32}
     indices = torch.empty(batch, k, device=features.device, dtype=torch.int64)
     gains, bounds = torch.empty(batch, k, **new), torch.empty(batch, **new)
-    extremes = torch.empty(batch, 2, **new)
+    largest, seen = torch.empty(batch, **new), torch.empty(batch, k + 1, items, **new)
     weights, weights_stride = _rows(coverage.weights, features)
     levels, level_stride = _rows(level, features)
     _greedy_kernel[(batch,)](
         *(features, features if mask is None else mask.contiguous(), weights, levels),
-        *(indices, gains, bounds, extremes),
+        *(indices, gains, seen, largest),
         *(items, width, k, weights_stride, level_stride, stop_share, coverage.parameter),
         FORM=FORMS[coverage.form],
         HAS_MASK=mask is not None,
@@ -65,20 +68,29 @@ def greedy(
         IS_HALF=features.dtype != torch.float32,
         N=_padded(items),
         U=_padded(width),
-        num_warps=min(16, max(1, _padded(items) * _padded(width) // 1024)),
+        num_warps=_warps(_padded(items) * _padded(width)),
     )
-    found_range = _range_of(extremes, weights if coverage.weights is not None else None)
+    _bounds_kernel[(batch,)](
+        *(seen, gains, bounds, items, k),
+        N=_padded(items),
+        K=triton.next_power_of_2(k + 1),
+        num_warps=4,
+    )
+    found_range = _range_of(largest, weights if coverage.weights is not None else None)
     return Found(indices, gains, gains.cumsum(dim=1), bounds, found_range)
 
 
-def _range_of(extremes: Tensor, weights: Tensor | None) -> Range:
+def _range_of(largest: Tensor, weights: Tensor | None) -> Range:
     """What the features and the weights are like; this waits for the search."""
-    low, high = extremes.unbind(dim=1)
-    least = torch.where(high > 0, high, torch.inf).min()
-    numbers = [(~(low >= 0)).any(), high.max(), least]
+    least = torch.where(largest > 0, largest, torch.inf).min()
+    numbers = [(~(largest >= 0)).any(), largest.max(), least]
     numbers += [] if weights is None else [weights.min(), weights.max()]
     found = torch.stack([number.float() for number in numbers]).tolist()
     return Range(*found, *([1.0, 1.0] if weights is None else []))
+
+
+def _warps(numbers: int) -> int:
+    return min(16, max(1, numbers // 1024))
 
 
 def _padded(size: int) -> int:
@@ -96,13 +108,11 @@ def _rows(values: Any, features: Tensor) -> tuple[Tensor, int]:
 
 
 @triton.jit
-def _fast_log1p(x):
-    """log(1 + x) for x ≥ 0, with a relative error below 10⁻⁵: one special instruction."""
-    found = tl.inline_asm_elementwise(
-        "lg2.approx.f32 $0, $1;", "=f,f", [x + 1.0], dtype=tl.float32, is_pure=True, pack=1
+def fast_log2(x):
+    """log₂(x) by the special instruction: an error of 2⁻²² for x from 1 to 2."""
+    return tl.inline_asm_elementwise(
+        "lg2.approx.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
     )
-    small = x * (1.0 - x * (0.5 - x * (0.33333334 - x * 0.25)))
-    return tl.where(x < 0.015625, small, found * 0.6931471805599453)
 
 
 @triton.jit
@@ -113,8 +123,8 @@ def _greedy_kernel(
     level,
     indices,
     gains,
-    bounds,
-    extremes,
+    seen,
+    largest,
     items,
     width,
     k,
@@ -136,11 +146,10 @@ def _greedy_kernel(
     first = features + number * items * width
     is_real_place = is_item[:, None] & is_feature[None, :]
     h = tl.load(first + a[:, None] * width + u[None, :], mask=is_real_place, other=0.0)
-    h = h.to(tl.float32)
-    bad = tl.sum(tl.sum((h != h).to(tl.int32), axis=1), axis=0) > 0
-    lowest, highest = tl.min(tl.min(h, axis=1), axis=0), tl.max(tl.max(h, axis=1), axis=0)
-    tl.store(extremes + 2 * number, tl.where(bad, float("nan"), lowest))
-    tl.store(extremes + 2 * number + 1, tl.where(bad, float("nan"), highest))
+    # By their bits, numbers from 0 up are in order, and all others come after infinity.
+    bits = h.to(tl.float32).to(tl.uint32, bitcast=True)
+    highest = tl.max(tl.max(bits, axis=1), axis=0).to(tl.float32, bitcast=True)
+    tl.store(largest + number, highest)
     available = is_item
     if HAS_MASK:
         available = tl.load(mask + number * items + a, mask=is_item, other=0) != 0
@@ -152,27 +161,22 @@ def _greedy_kernel(
         now += 1.0
     if HAS_LEVEL:
         now = tl.load(level + number * level_stride + u, mask=is_feature, other=0.0)
-    value, bound, enough, is_running = 0.0, float("inf"), 0.0, True
+    enough, is_running = 0.0, True
     for step in range(k + 1):
         if FORM == _FACILITY:
-            added = tl.maximum(h - now[None, :], 0.0)
+            added = tl.maximum(h.to(tl.float32) - now[None, :], 0.0)
         elif FORM == _PROBABILISTIC:
-            added = h * now[None, :]
+            added = h.to(tl.float32) * now[None, :]
         else:
             ready = prepare(now, parameter, FORM)
             if IS_HALF and FORM == LOG1P:
-                added = _fast_log1p(h * ready[None, :])
+                added = fast_log2(h.to(tl.float32) * ready[None, :] + 1.0) * 0.6931471805599453
             else:
-                added = increase(h, now[None, :], ready[None, :], parameter, FORM)
+                added = increase(h.to(tl.float32), now[None, :], ready[None, :], parameter, FORM)
         found = tl.sum(w[None, :] * added, axis=1)
         found = tl.where(available, found, -1.0)
-        # The sum of the k largest gains, by the rank of each.
-        is_ahead = (found[None, :] > found[:, None]) | (
-            (found[None, :] == found[:, None]) & (a[None, :] < a[:, None])
-        )
-        rank = tl.sum(is_ahead.to(tl.int32), axis=1)
-        reachable = value + tl.sum(tl.where((rank < k) & (found > 0), found, 0.0), axis=0)
-        bound = tl.minimum(bound, tl.where(is_running, reachable, bound))
+        # The bounds come later: here, every step waits for the one before it.
+        tl.store(seen + (number * (k + 1) + step) * items + a, found, mask=is_item)
         if step < k:
             best = tl.argmax(found, axis=0, tie_break_left=True)
             gain = tl.max(found, axis=0)
@@ -180,7 +184,6 @@ def _greedy_kernel(
             is_running = is_running & (gain >= enough) & (gain >= 0)
             tl.store(indices + number * k + step, tl.where(is_running, best, -1).to(tl.int64))
             tl.store(gains + number * k + step, tl.where(is_running, gain, 0.0))
-            value += tl.where(is_running, gain, 0.0)
             available = available & ((a != best) | (is_running == 0))
             # A row of registers cannot be chosen at run time; this one is in the cache.
             row = tl.load(first + best * width + u, mask=is_feature, other=0.0).to(tl.float32)
@@ -191,4 +194,22 @@ def _greedy_kernel(
             else:
                 after = now + row
             now = tl.where(is_running, after, now)
+
+
+@triton.jit
+def _bounds_kernel(seen, gains, bounds, items, k, N: tl.constexpr, K: tl.constexpr):
+    """For each prefix, its value and the k largest gains after it; the smallest of the sums."""
+    number = tl.program_id(0).to(tl.int64)
+    a, step = tl.arange(0, N), tl.arange(0, K)
+    is_item, is_prefix = a < items, step <= k
+    place = (number * (k + 1) + step[:, None]) * items + a[None, :]
+    found = tl.load(seen + place, mask=is_prefix[:, None] & is_item[None, :], other=-1.0)
+    added = tl.load(gains + number * k + step, mask=step < k, other=0.0)
+    before = tl.cumsum(added, axis=0) - added
+    is_ahead = (found[:, None, :] > found[:, :, None]) | (
+        (found[:, None, :] == found[:, :, None]) & (a[None, None, :] < a[None, :, None])
+    )
+    rank = tl.sum(is_ahead.to(tl.int32), axis=2)
+    reachable = tl.sum(tl.where((rank < k) & (found > 0), found, 0.0), axis=1)
+    bound = tl.min(tl.where(is_prefix, before + reachable, float("inf")), axis=0)
     tl.store(bounds + number, bound)

@@ -50,7 +50,7 @@ def unfold(
         HAS_NOISE=noise is not None,
         N=_padded(items),
         U=_padded(width),
-        num_warps=_warps(items, width),
+        num_warps=_warps(items, width, 4096),
     )
     if features.is_cuda:
         torch._assert_async((smallest >= 0).all())  # pyright: ignore
@@ -89,17 +89,31 @@ def slope(
         IS_HARD=is_hard,
         N=_padded(items),
         U=_padded(width),
-        num_warps=_warps(items, width),
+        num_warps=max(4, _warps(items, width, 2048)),
     )
     return found
+
+
+def matched_labels(log_probs: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
+    """The gold item of each layer, and those that it chose from; [batch, layers, items] each."""
+    batch, layers, items = log_probs.shape
+    labels, remaining = (
+        torch.empty(log_probs.shape, dtype=torch.bool, device=gold.device) for _ in range(2)
+    )
+    _labels_kernel[(batch,)](
+        *(log_probs.contiguous(), gold.contiguous(), labels, remaining, items, layers),
+        N=_padded(items),
+        num_warps=1,
+    )
+    return labels, remaining
 
 
 def _padded(size: int) -> int:
     return max(8, triton.next_power_of_2(size))
 
 
-def _warps(items: int, width: int) -> int:
-    return min(16, max(1, _padded(items) * _padded(width) // 1024))
+def _warps(items: int, width: int, numbers_per_warp: int) -> int:
+    return min(16, max(1, _padded(items) * _padded(width) // numbers_per_warp))
 
 
 def _rows(rows: Tensor) -> Tensor:
@@ -300,3 +314,19 @@ def _slope_kernel(
     tl.store(by_weights + number * width + u, d_weights, mask=is_feature)
     tl.store(by_level + number * width + u, d_level, mask=is_feature)
     tl.store(by_log_prior + number * items + a, d_log, mask=is_item)
+
+
+@triton.jit
+def _labels_kernel(log_probs, gold, labels, remaining, items, layers, N: tl.constexpr):
+    number = tl.program_id(0).to(tl.int64)
+    a = tl.arange(0, N)
+    is_item = a < items
+    left = tl.load(gold + number * items + a, mask=is_item, other=0) != 0
+    for layer in range(layers):
+        at = (number * layers + layer) * items + a
+        tl.store(remaining + at, left, mask=is_item)
+        log_p = tl.load(log_probs + at, mask=is_item, other=0.0)
+        best = tl.argmax(tl.where(left, log_p, -float("inf")), axis=0, tie_break_left=True)
+        label = left & (a == best)
+        tl.store(labels + at, label, mask=is_item)
+        left = left & (a != best)

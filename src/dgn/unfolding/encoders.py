@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +58,7 @@ class FeedForward(nn.Module):
         for layer in hidden:
             x = self.dropout(torch.relu(layer(x)))
         x = last(x)
-        return _relu_with_leak(x) if self.training else torch.relu(x)
+        return cast("Tensor", _LeakyReLU.apply(x)) if self.training else torch.relu(x)
 
     @torch.no_grad()
     def start_with_scale(self, scale: float) -> None:
@@ -87,16 +88,29 @@ class FeedForward(nn.Module):
             layer.bias[:rows] = 0
 
 
-def _relu_with_leak(x: Tensor) -> Tensor:
+class _LeakyReLU(torch.autograd.Function):
     """relu(x), where items that have no feature at all still get a small gradient.
 
     Without it, an encoder that gives every item zeros has no gradient, and learns nothing more.
     """
-    features = torch.relu(x)
-    is_dead = features.detach().amax(dim=-1, keepdim=True) == 0
-    mean = x.mean(dim=-1, keepdim=True)
-    # The difference is exactly zero and carries the gradient.
-    return features + torch.where(is_dead, _LEAK * (mean - mean.detach()), 0.0)
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return torch.relu(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        del inputs
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (features,), (gradient,) = ctx.saved_tensors, gradients
+        is_dead = features.amax(dim=-1, keepdim=True) == 0
+        mean = gradient.mean(dim=-1, keepdim=True)
+        return gradient * (features > 0) + torch.where(is_dead, _LEAK * mean, 0.0)
 
 
 class LearnedWeights(nn.Module):

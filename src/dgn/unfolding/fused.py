@@ -8,6 +8,7 @@ and for second derivatives, `dgn.unfolding.layers` has the plain form.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -22,7 +23,9 @@ from dgn.unfolding.relaxations import Gumbel, Relaxation, Softmax, StraightThrou
 _FORMS = ("log1p", "sqrt", "linear", "saturated", "one_minus_exp", "power")
 """Functions of a level to which selected items add their features."""
 
-_HAS_KERNELS = kernels.is_available()  # a constant, which torch.compile can trace
+# Constants, which torch.compile can trace.
+_HAS_KERNELS = kernels.is_available()
+_HAS_TRITON = find_spec("triton") is not None
 
 
 def can_fuse(coverage: Coverage | None, features: Tensor, relaxation: Relaxation) -> bool:
@@ -34,11 +37,20 @@ def can_fuse(coverage: Coverage | None, features: Tensor, relaxation: Relaxation
     inner = relaxation.inner if type(relaxation) is StraightThrough else relaxation
     if type(inner) not in {Softmax, Gumbel}:
         return False
-    if features.device.type == "cuda":
+    if features.is_cuda:
+        if not _HAS_TRITON:
+            return False
         from dgn.gpu import layers
 
         return layers.fits(features.shape[1], features.shape[2])
     return features.device.type == "cpu" and _HAS_KERNELS
+
+
+def on_gpu(tensor: Tensor) -> bool:
+    """Whether our kernels for a GPU can read this tensor."""
+    if not tensor.is_cuda or not _HAS_TRITON or torch.compiler.is_compiling():
+        return False
+    return not torch._C._are_functorch_transforms_active()  # pyright: ignore
 
 
 def unfold(

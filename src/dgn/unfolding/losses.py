@@ -12,6 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from dgn.arrays import Bool, Float
 from dgn.errors import InvalidInput
 from dgn.numerics import lowest_log
+from dgn.unfolding import fused
 from dgn.unfolding.layers import Unfolded
 
 Assignment = Literal["ordered", "matched", "set"]
@@ -145,6 +146,10 @@ def _matched_labels(
     log_probs: Float[Tensor, "batch layers items"], gold: Bool[Tensor, "batch items"]
 ) -> tuple[Tensor, Tensor]:
     """[batch, layers, items] each: the gold item of each layer, and those that it chose from."""
+    if fused.on_gpu(log_probs):
+        from dgn.gpu import layers
+
+        return layers.matched_labels(log_probs.detach(), gold)
     left = gold
     labels: list[Tensor] = []
     remaining: list[Tensor] = []
