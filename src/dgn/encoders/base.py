@@ -58,6 +58,11 @@ class Encoder(ABC):
         return ()
 
     @property
+    def uses_blas(self) -> bool:
+        """Whether `encode` multiplies matrices with NumPy, whose threads have to be limited."""
+        return True
+
+    @property
     def parameters(self) -> int:
         """The number of learned parameters."""
         return 0

@@ -15,7 +15,7 @@
 #define LANES 16
 
 typedef float vector __attribute__((vector_size(REGISTER)));
-
+typedef int32_t integers __attribute__((vector_size(REGISTER)));
 
 static inline vector load(const float *from) {
     vector found;
@@ -62,44 +62,104 @@ typedef struct {
     int64_t padded;
 } different;
 
-static void compare_word(const dgn_words *words, const dgn_facet_weights *w, const int64_t *query,
-                         int64_t tokens, int has_content, int64_t word, float *near, float *same,
-                         float *nearest) {
-    const float *const facts = words->facts + 5 * word;
-    const float *const own = words->vectors + word * words->dimension;
-    const int is_number = facts[NUMBER] > 0;
-    *nearest = 0;
-    for (int64_t t = 0; t < tokens; t++) {
-        const int64_t asked = query[t];
-        const float *const wanted = words->facts + 5 * asked;
-        const int is_same = words->stem[word] == words->stem[asked];
-        float found = 0;
-        if (wanted[NUMBER] > 0) {
-            /* Numbers are compared as wholes: their vectors only know their digits. */
-            const int alike = wanted[YEAR] > 0 ? facts[YEAR] > 0 : is_number;
-            found = is_same ? 1 : alike ? w->some_number : 0;
-        } else {
-            if (word == asked)
-                found = 1;
-            else if (!is_number)
-                found = clipped(dot(own, words->vectors + asked * words->dimension, words->dimension));
-            if (is_same && found < w->same_stem)
-                found = w->same_stem;
-        }
-        near[t] = found;
-        same[t] = is_same ? 1 : 0;
-        if (found > *nearest && (wanted[FUNCTION] == 0 || !has_content))
-            *nearest = found;
-    }
-}
+/* The words of the query, [padded] each, filled up with words that resemble nothing.
+ *
+ * `vectors` are [dimension, padded]: one number of a word meets those of all words of the query.
+ */
+typedef struct {
+    float *vectors, *is_word, *is_number, *is_year, *counts;
+    int64_t *rows, *stems;
+    int64_t padded;
+} asked_words;
 
-/* `size` is the size of the hash table, a power of 2 that is larger than the number of words. */
-static void compare_words(const dgn_words *words, const dgn_facet_weights *w, const int64_t *query,
-                          int64_t tokens, const int64_t *rows, int64_t count, int64_t size,
-                          different *found) {
+static void read_query(const dgn_words *words, const int64_t *query, int64_t tokens,
+                       asked_words *asked) {
+    const int64_t padded = asked->padded, dimension = words->dimension;
     int has_content = 0;
     for (int64_t t = 0; t < tokens; t++)
         has_content |= words->facts[5 * query[t] + FUNCTION] == 0;
+    memset(asked->vectors, 0, (size_t)(dimension * padded) * sizeof(float));
+    for (int64_t t = 0; t < padded; t++) {
+        const int is_word = t < tokens;
+        const float *const facts = words->facts + 5 * (is_word ? query[t] : 0);
+        asked->is_word[t] = is_word ? 1 : 0;
+        asked->is_number[t] = is_word && facts[NUMBER] > 0 ? 1 : 0;
+        asked->is_year[t] = is_word && facts[YEAR] > 0 ? 1 : 0;
+        asked->counts[t] = is_word && (facts[FUNCTION] == 0 || !has_content) ? 1 : 0;
+        asked->rows[t] = is_word ? query[t] : -1;
+        asked->stems[t] = is_word ? words->stem[query[t]] : -1;
+        for (int64_t d = 0; is_word && d < dimension; d++)
+            asked->vectors[d * padded + t] = words->vectors[query[t] * dimension + d];
+    }
+}
+
+/* The products of TOGETHER vectors with those of all words of the query, [padded] each: a vector that
+ * is loaded meets several others.
+ */
+enum { TOGETHER = 4 };
+static void products(const float *const own[TOGETHER], const asked_words *asked, int64_t dimension,
+                     float *const found[TOGETHER]) {
+    enum { VECTORS = LANES / WIDTH };
+    const int64_t padded = asked->padded;
+    for (int64_t first = 0; first < padded; first += LANES) {
+        vector sums[TOGETHER][VECTORS];
+        memset(sums, 0, sizeof sums);
+        for (int64_t d = 0; d < dimension; d++)
+            for (int v = 0; v < VECTORS; v++) {
+                const vector theirs = load(asked->vectors + d * padded + first + v * WIDTH);
+                for (int j = 0; j < TOGETHER; j++)
+                    sums[j][v] += own[j][d] * theirs;
+            }
+        for (int j = 0; j < TOGETHER; j++)
+            memcpy(found[j] + first, sums[j], sizeof sums[j]);
+    }
+}
+
+static inline vector either(integers which, vector yes, vector no) {
+    return (vector)(((integers)yes & which) | ((integers)no & ~which));
+}
+
+/* From cosines, in `near`, to how near a word is; without branches, because which words are near is
+ * different every time.
+ */
+static void compare_word(const dgn_words *words, const dgn_facet_weights *w,
+                         const asked_words *asked, int64_t word, float *restrict near,
+                         float *restrict same, float *restrict itself, float *nearest) {
+    const float *const facts = words->facts + 5 * word;
+    const int64_t stem = words->stem[word], padded = asked->padded;
+    for (int64_t t = 0; t < padded; t++) {
+        same[t] = asked->stems[t] == stem ? 1 : 0;
+        itself[t] = asked->rows[t] == word ? 1 : 0;
+    }
+    const vector zero = {0}, one = zero + 1;
+    const float is_text = facts[NUMBER] > 0 ? 0 : 1;
+    /* Numbers are compared as wholes: their vectors only know their digits. */
+    const vector like_year = zero + (facts[YEAR] > 0 ? w->some_number : 0);
+    const vector like_number = zero + (facts[NUMBER] > 0 ? w->some_number : 0);
+    vector most = zero;
+    for (int64_t t = 0; t < padded; t += WIDTH) {
+        const vector is_same = load(same + t), product = load(near + t);
+        const vector below = either(product < 1, product, one);
+        const vector cosine = is_text * either(below > 0, below, zero);
+        const vector least = is_same * w->same_stem;
+        const vector text = either(load(itself + t) > 0, one, either(cosine > least, cosine, least));
+        const vector alike = either(load(asked->is_year + t) > 0, like_year, like_number);
+        const vector number = either(is_same > 0, one, alike);
+        const vector found =
+            load(asked->is_word + t) * either(load(asked->is_number + t) > 0, number, text);
+        const vector counted = found * load(asked->counts + t);
+        most = either(counted > most, counted, most);
+        memcpy(near + t, &found, sizeof found);
+    }
+    *nearest = 0;
+    for (int lane = 0; lane < WIDTH; lane++)
+        *nearest = most[lane] > *nearest ? most[lane] : *nearest;
+}
+
+/* `size` is the size of the hash table, a power of 2 that is larger than the number of words. */
+static void compare_words(const dgn_words *words, const dgn_facet_weights *w,
+                          const asked_words *asked, const int64_t *rows, int64_t count,
+                          int64_t size, float *scratch, different *found) {
     int32_t *const first = found->table + size; /* where each different word stands */
     for (int64_t place = 0; place < size; place++)
         found->table[place] = -1;
@@ -109,16 +169,24 @@ static void compare_words(const dgn_words *words, const dgn_facet_weights *w, co
         while (found->table[place] >= 0 && rows[first[found->table[place]]] != rows[i])
             place = (place + 1) & (uint64_t)(size - 1);
         if (found->table[place] < 0) {
-            float *const near = found->near + met * found->padded;
-            float *const same = found->same + met * found->padded;
-            memset(near, 0, (size_t)found->padded * sizeof(float));
-            memset(same, 0, (size_t)found->padded * sizeof(float));
-            compare_word(words, w, query, tokens, has_content, rows[i], near, same,
-                         found->nearest + met);
             first[met] = (int32_t)i;
             found->table[place] = met++;
         }
         found->slots[i] = found->table[place];
+    }
+    for (int32_t start = 0; start < met; start += TOGETHER) {
+        const float *own[TOGETHER];
+        float *near[TOGETHER];
+        for (int j = 0; j < TOGETHER; j++) { /* the last one stands in for those that are missing */
+            const int32_t word = start + j < met ? start + j : met - 1;
+            own[j] = words->vectors + rows[first[word]] * words->dimension;
+            near[j] = start + j < met ? found->near + word * found->padded : scratch + j * found->padded;
+        }
+        products(own, asked, words->dimension, near);
+        for (int j = 0; j < TOGETHER && start + j < met; j++)
+            compare_word(words, w, asked, rows[first[start + j]], near[j],
+                         found->same + (start + j) * found->padded, scratch,
+                         found->nearest + start + j);
     }
 }
 
@@ -233,7 +301,7 @@ int64_t DGN_NAMED(dgn_facets_work, DGN_LEVEL)(int64_t tokens, int64_t count, int
                                               int64_t dimension, int64_t projected,
                                               int64_t units) {
     const int64_t padded = padded_to_lanes(tokens);
-    return padded * (3 + 5 * passages + titles + 2 * distinct) + 3 * count + table_size(count) +
+    return padded * (1 + TOGETHER + 5 * passages + titles + 2 * distinct + dimension + 8) + 3 * count + table_size(count) +
            2 * dimension + passages * (STATISTICS + projected + 3) + 4 * projected + STATISTICS +
            units + RELATIVE;
 }
@@ -246,10 +314,19 @@ void DGN_NAMED(dgn_facets, DGN_LEVEL)(const dgn_words *words, const dgn_facet_we
     const int64_t count = q->start[1 + items + q->titles], size = table_size(count);
     float *room = result->work;
 #define TAKE(numbers) (room += (numbers), room - (numbers))
-    float *const alpha = TAKE(padded), *const scratch = TAKE(2 * padded);
+    float *const alpha = TAKE(padded), *const scratch = TAKE(TOGETHER * padded);
     float *const similarity = TAKE(items * padded), *const exact = TAKE(items * padded);
     float *const pair = TAKE(items * padded), *const own = TAKE(items * padded);
     float *const titled = TAKE(items * padded), *const by_title = TAKE(q->titles * padded);
+    /* First what has to be aligned to 8 bytes: the numbers so far are multiples of LANES. */
+    asked_words words_asked = {.padded = padded};
+    words_asked.rows = (int64_t *)TAKE(2 * padded);
+    words_asked.stems = (int64_t *)TAKE(2 * padded);
+    words_asked.vectors = TAKE(dimension * padded);
+    words_asked.is_word = TAKE(padded);
+    words_asked.is_number = TAKE(padded);
+    words_asked.is_year = TAKE(padded);
+    words_asked.counts = TAKE(padded);
     different known = {.padded = padded};
     known.near = TAKE(q->distinct * padded);
     known.same = TAKE(q->distinct * padded);
@@ -283,7 +360,8 @@ void DGN_NAMED(dgn_facets, DGN_LEVEL)(const dgn_words *words, const dgn_facet_we
     }
 
     /* What the passages and the titles say of each word. */
-    compare_words(words, w, query, tokens, q->rows, count, size, &known);
+    read_query(words, query, tokens, &words_asked);
+    compare_words(words, w, &words_asked, q->rows, count, size, scratch, &known);
     for (int64_t a = 0; a < items + q->titles; a++) {
         const int64_t start = q->start[1 + a], length = q->start[2 + a] - start;
         const int is_title = a >= items;

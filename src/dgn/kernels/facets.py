@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.kernels.library import highest_level, library
+from dgn.kernels.library import address_of, highest_level, library
 
 _MANY_WORDS = 4096
 
@@ -166,18 +167,15 @@ class FacetKernel:
         weights, target = (np.zeros((len(queries), width), np.float32) for _ in range(2))
         mask = np.zeros((len(queries), items), np.bool_)
         dimension = words.vectors.shape[1]
-        known = _Words(
-            words.vectors.ctypes.data, words.facts.ctypes.data, words.stem.ctypes.data, dimension
-        )
-        level, run = highest_level(), library()
+        known = _Words(*map(address_of, (words.vectors, words.facts, words.stem)), dimension)
+        at_features, at_weights, at_target = map(address_of, (features, weights, target))
+        level, run, work = highest_level(), library(), np.empty(0, np.float32)
         for row, query in enumerate(queries):
             count, titles = len(query.title), len(query.texts) - 1 - len(query.title)
-            lengths = [len(text) for text in query.texts]
-            start = np.zeros(len(lengths) + 1, np.int64)
-            np.cumsum(lengths, out=start[1:])
-            rows = np.fromiter(
-                (word for text in query.texts for word in text), np.int64, int(start[-1])
-            )
+            lengths = list(map(len, query.texts))
+            start = np.array([0, *itertools.accumulate(lengths)], np.int64)
+            words_in_order = itertools.chain.from_iterable(query.texts)
+            rows = np.fromiter(words_in_order, np.int64, sum(lengths))
             # Counting costs more than the room, unless there are many words.
             distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
             size = run.dgn_facets_work(
@@ -190,23 +188,15 @@ class FacetKernel:
                 self._projected,
                 self._units,
             )
-            work = np.empty(size, np.float32)
-            asked = _Query(
-                rows.ctypes.data,
-                start.ctypes.data,
-                query.title.ctypes.data,
-                query.position.ctypes.data,
-                query.is_ordered.ctypes.data,
-                query.follows.ctypes.data,
-                count,
-                titles,
-                distinct,
-            )
+            if size > len(work):
+                work = np.empty(size, np.float32)
+            arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
+            asked = _Query(*map(address_of, arrays), count, titles, distinct)
             result = _Result(
-                features[row].ctypes.data,
-                weights[row].ctypes.data,
-                target[row].ctypes.data,
-                work.ctypes.data,
+                at_features + 4 * row * items * width,
+                at_weights + 4 * row * width,
+                at_target + 4 * row * width,
+                address_of(work),
                 width,
                 lengths[0],
             )

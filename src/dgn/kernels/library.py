@@ -7,6 +7,8 @@ import functools
 import os
 from typing import Any
 
+from numpy.typing import NDArray
+
 from dgn.kernels.build import LIBRARY, REPORT
 
 _WITHOUT_RESULT = (
@@ -52,6 +54,11 @@ def is_available() -> bool:
 def highest_level() -> int:
     """The level of the processor that is used, an index of LEVELS."""
     return int(library().dgn_highest_level())
+
+
+def address_of(array: NDArray[Any] | None) -> Any:
+    """Where an array is in memory. `array.ctypes.data` says the same, three times as slowly."""
+    return None if array is None else array.__array_interface__["data"][0]
 
 
 def describe() -> str:

@@ -58,7 +58,7 @@ def greedy(
         selected 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
     """
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
-    if context is None and not isinstance(items, Items):
+    if context is None:
         found = _search_at_once(objective, items, k, stop_share)
         if found is not None:
             return found
@@ -118,13 +118,15 @@ def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
 
 
 def _search_at_once(
-    objective: Any, features: Any, k: int, stop_share: float
+    objective: Any, items: Any, k: int, stop_share: float
 ) -> Selection | Selections | None:
     """A search that finds out by itself whether it was allowed.
 
     Checks take longer than the search of a small set. None if there is no kernel for these arrays,
     or if the numbers are unusual and have to be checked.
     """
+    is_plain = not isinstance(items, Items)
+    features: Any = items if is_plain else items.features
     shape: Any = tuple(getattr(features, "shape", ()))
     if len(shape) not in {2, 3} or 0 in shape:
         return None
@@ -137,11 +139,14 @@ def _search_at_once(
     if len(shape) == 2 and type(features) is np.ndarray and features.size <= _SMALL:
         return _search_small(objective, coverage, features, min(k, shape[0]), stop_share)
     batch = features if len(shape) == 3 else features[None]
-    found = _find(coverage, batch, None, None, k, stop_share)
-    if not objective.surely_allows(found.range, tuple(batch.shape)):
+    has_padding = not is_plain and items.has_padding
+    found = _find(coverage, batch, items.mask if has_padding else None, None, k, stop_share)
+    is_empty = has_padding and bool((found.indices[:, 0] < 0).any())
+    if is_empty or not objective.surely_allows(found.range, tuple(batch.shape)):
         return None
+    is_single = len(shape) == 2 if is_plain else items.single
     selections = _selections(found)
-    return selections if len(shape) == 3 else selections[0]
+    return selections[0] if is_single else selections
 
 
 def _search_small(

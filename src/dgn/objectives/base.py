@@ -99,6 +99,11 @@ class Items:
         features = xp.broadcast_to(self.features, (batch, *self.features.shape[1:]))
         return _trusted(features, xp.broadcast_to(self.mask, (batch, self.size)))
 
+    def ordered(self, order: Array) -> Items:
+        """The items of every set in another order; `order` is [batch, items]."""
+        rows = namespace(order).arange(self.batch, device=device_of(order))[:, None]
+        return _trusted(self.features[rows, order], self.mask[rows, order])
+
     def columns(self, columns: slice) -> Items:
         """The same items with some of their features only."""
         return _trusted(self.features[:, :, columns], self.mask)

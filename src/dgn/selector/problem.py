@@ -25,6 +25,8 @@ class Problem:
 
     def of_query(self, row: int) -> Problem:
         """The problem of one query of the batch, with arrays of its own."""
+        if self.items.batch == 1 and self.items.mask[0, -1]:
+            return self
         return Problem(self.objective.of_set(row), self.items.of_set(row))
 
     def priced(self) -> Problem:

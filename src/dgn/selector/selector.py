@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -199,7 +199,7 @@ class Selector:
 
     def _select(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
         selected: list[PassageSelection] = []
-        with single_threaded_blas():
+        with single_threaded_blas() if self.encoder.uses_blas else nullcontext():
             for some in _portions(queries):
                 selected += self._select_batch(some, limits)
         return selected
@@ -219,9 +219,7 @@ class Selector:
         for row, query in enumerate(queries):
             own = problem.of_query(row)
             looked = own if searched is problem else searched.of_query(row)
-            selection = (
-                Selection((), (), (), Certificate(0.0, 0.0)) if is_empty[row] else found[row]
-            )
+            selection = _NOTHING if is_empty[row] else found[row]
             if limits.coverage is not None:
                 price = None if costs is None else costs[row : row + 1, : looked.items.size]
                 selection = self._cut(own, looked, selection, limits, price)
@@ -255,16 +253,16 @@ class Selector:
         k = limits.k or problem.items.size
         if self._objective is not None:  # it may have data of its own for every item
             return list(self._search(problem, limits, k, costs))
-        order = np.tile(np.arange(problem.items.size), (len(queries), 1))
-        for row, query in enumerate(queries):
-            order[row, : len(query.passages)] = _order_of(query)
-        rows = np.arange(len(queries))[:, None]
-        items = Items(problem.items.features[rows, order], problem.items.mask[rows, order])
-        turned = Problem(problem.objective, items)
-        prices = None if costs is None else costs[rows, order]
+        size = problem.items.size
+        order = [[*_order_of(query), *range(len(query.passages), size)] for query in queries]
+        places = np.array(order)
+        turned = Problem(problem.objective, problem.items.ordered(places))
+        prices = None if costs is None else np.take_along_axis(costs, places, axis=1)
         return [
-            replace(one, indices=tuple(order[row, list(one.indices)].tolist()))
-            for row, one in enumerate(self._search(turned, limits, k, prices))
+            Selection(
+                tuple(own[index] for index in one.indices), one.gains, one.values, one.certificate
+            )
+            for own, one in zip(order, self._search(turned, limits, k, prices), strict=True)
         ]
 
     def _search(
@@ -331,10 +329,12 @@ def _order_of(query: Query) -> Sequence[int]:
 
 def _without_repeats(queries: Sequence[Query], items: Items) -> Items:
     """The items without passages that repeat an earlier one: they add nothing to any set."""
+    if all(len(set(query.twins)) == len(query.twins) for query in queries):
+        return items
     repeats = np.zeros((items.batch, items.size), np.bool_)
     for row, query in enumerate(queries):
         repeats[row, : len(query.twins)] = np.array(query.twins) != np.arange(len(query.twins))
-    return Items(items.features, items.mask & ~repeats) if repeats.any() else items
+    return Items(items.features, items.mask & ~repeats)
 
 
 def _query_of(number: int, given: Any) -> Query:

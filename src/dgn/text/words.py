@@ -223,6 +223,16 @@ def same_text_key(text: str) -> tuple[str, ...]:
     return tuple(itertools.chain.from_iterable(map(_key_of, pieces))) or (text,)
 
 
+def letters_of(text: str) -> tuple[int, ...]:
+    """How often some letters are in a text: equal for texts with an equal `same_text_key`.
+
+    None of these letters is in an article. Of words that are longer than any word, `same_text_key`
+    knows the beginning only; texts that differ after it are told apart here.
+    """
+    text = normalized(text).lower()
+    return text.count("i"), text.count("o"), text.count("s"), text.count("d"), text.count("1")
+
+
 def _words_of(piece: str) -> tuple[str, ...]:
     """The words of a text without spaces; most pieces were met before."""
     return _remembered_split(piece) if len(piece) <= _LONGEST_REMEMBERED else _split(piece)

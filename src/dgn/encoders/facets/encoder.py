@@ -65,7 +65,8 @@ class FacetEncoder(Encoder):
     def _encode_compiled(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
         texts, known = self.matcher.words_of(queries)
         features, weights, target, mask = self._kernel.compute(known, texts)
-        return FeatureCoverage(weights, target=target), Items(features, mask)
+        items = Items(features) if len(queries) == 1 else Items(features, mask)
+        return FeatureCoverage(weights, target=target), items
 
     @cached_property
     def _kernel(self) -> FacetKernel:
@@ -102,6 +103,10 @@ class FacetEncoder(Encoder):
     def facets(self, query: str) -> tuple[Facet, ...]:
         """The words of the query."""
         return tuple(Facet(word, (place,)) for place, word in enumerate(self.matcher.words(query)))
+
+    @property
+    def uses_blas(self) -> bool:
+        return not kernels.is_available()
 
     @property
     def parameters(self) -> int:

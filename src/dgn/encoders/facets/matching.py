@@ -333,6 +333,9 @@ def _places(
     passage has no order either.
     """
     passages = query.passages
+    if all(passage.position is None for passage in passages):
+        count = len(passages)
+        return np.zeros(count, np.float32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     sizes = Counter(passage.document for passage in passages)
     is_ordered = np.array([p.position is not None and sizes[p.document] > 1 for p in passages])
     position = np.array([p.position or 0 for p in passages], np.float32)
