@@ -97,6 +97,13 @@ class Query:
             for index, passage in enumerate(self.passages)
         )
 
+    @classmethod
+    def known(cls, text: str, passages: tuple[Passage, ...], twins: tuple[int, ...]) -> Query:
+        """A query whose passages were checked before, with their twins."""
+        query = cls(text, passages)
+        query.__dict__["twins"] = twins  # where cached_property looks first
+        return query
+
     @property
     def scores(self) -> list[float] | None:
         """The scores of the passages; None unless all of them have one."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dgn.data import Batches, Example, Place
 from dgn.errors import InvalidInput
 from dgn.objectives import Items, SetFunction
-from dgn.query import Query
+from dgn.query import Passage, Query
 
 if TYPE_CHECKING:
     from torch import nn
@@ -31,6 +31,23 @@ class Facet:
 
     name: str
     features: tuple[int, ...]
+
+
+class PreparedPassages(ABC):
+    """Passages that an encoder has read."""
+
+    @abstractmethod
+    def encode(self, query: Query, places: NDArray[np.int64]) -> tuple[SetFunction, Items]:
+        """What `Encoder.encode` returns for one query.
+
+        Args:
+            query: The query; its passages are those at `places`.
+            places: Which of the prepared passages they are, in order.
+        """
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write files that `Encoder.load_prepared` reads."""
 
 
 class Encoder(ABC):
@@ -47,6 +64,16 @@ class Encoder(ABC):
             The set function, with one row of weights per query where they differ, and the items,
             one per passage, padded to the longest query.
         """
+
+    def prepare(self, passages: Sequence[Passage]) -> PreparedPassages | None:
+        """Passages that many queries will be about, read once; None if nothing can be prepared."""
+        del passages
+        return None
+
+    def load_prepared(self, folder: Path) -> PreparedPassages | None:
+        """What `PreparedPassages.save` wrote; None if this encoder prepares nothing."""
+        del folder
+        return None
 
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -99,18 +99,31 @@ class QueryWords:
     """A query with its passages, as words.
 
     Attributes:
-        texts: The words of the query, of each passage, and of each different title, as rows.
+        rows: The words of the query, of each passage, and of each different title, as rows.
+        start: Where each of these texts begins in `rows`, and where the last one ends.
         title: [passages], which of the titles each passage has.
         position: [passages], the position in its document; 0 if it is not known.
         is_ordered: [passages], whether it is known.
         follows: [passages], whether the passage directly follows the one before it.
     """
 
-    texts: Sequence[Sequence[int]]
+    rows: NDArray[np.int64]
+    start: NDArray[np.int64]
     title: NDArray[np.int64]
     position: NDArray[np.float32]
     is_ordered: NDArray[np.bool_]
     follows: NDArray[np.bool_]
+
+
+def query_words(
+    texts: Sequence[Sequence[int]],
+    title: Sequence[int],
+    places: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]],
+) -> QueryWords:
+    """The words of a query, of its passages and of its titles, given text by text."""
+    start = np.array([0, *itertools.accumulate(map(len, texts))], np.int64)
+    rows = np.fromiter(itertools.chain.from_iterable(texts), np.int64, int(start[-1]))
+    return QueryWords(rows, start, np.array(title, np.int64), *places)
 
 
 class FacetKernel:
@@ -160,7 +173,7 @@ class FacetKernel:
         What stands for a passage as a whole follows the words of its query directly, and zeros
         fill up the row: sums over a row are then the same in every batch, bit for bit.
         """
-        tokens = max(len(query.texts[0]) for query in queries)
+        tokens = max(int(query.start[1]) for query in queries)
         items = max(len(query.title) for query in queries)
         width = tokens + 1 + self._has_relevance
         features = np.zeros((len(queries), items, width), np.float32)
@@ -171,15 +184,12 @@ class FacetKernel:
         at_features, at_weights, at_target = map(address_of, (features, weights, target))
         level, run, work = highest_level(), library(), np.empty(0, np.float32)
         for row, query in enumerate(queries):
-            count, titles = len(query.title), len(query.texts) - 1 - len(query.title)
-            lengths = list(map(len, query.texts))
-            start = np.array([0, *itertools.accumulate(lengths)], np.int64)
-            words_in_order = itertools.chain.from_iterable(query.texts)
-            rows = np.fromiter(words_in_order, np.int64, sum(lengths))
+            rows, start, count = query.rows, query.start, len(query.title)
+            asked_words, titles = int(start[1]), len(start) - 2 - count
             # Counting costs more than the room, unless there are many words.
             distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
             size = run.dgn_facets_work(
-                lengths[0],
+                asked_words,
                 len(rows),
                 distinct,
                 count,
@@ -198,7 +208,7 @@ class FacetKernel:
                 at_target + 4 * row * width,
                 address_of(work),
                 width,
-                lengths[0],
+                asked_words,
             )
             mask[row, :count] = True
             run.dgn_facets(

@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dgn.arrays import Array
 from dgn.encoders import Encoder
+from dgn.encoders.base import PreparedPassages
 from dgn.errors import InvalidInput
 from dgn.maximizers import Certificate, Selection, Selections, budgeted_greedy, greedy
 from dgn.objectives import Items, SetFunction
@@ -20,6 +22,9 @@ from dgn.selector.limits import DEFAULT_SCORE_WEIGHT, Limits, integer
 from dgn.selector.problem import Problem
 from dgn.selector.result import PassageSelection
 from dgn.threads import single_threaded_blas
+
+if TYPE_CHECKING:
+    from dgn.selector.index import PassageIndex
 
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
@@ -197,6 +202,50 @@ class Selector:
         limits = Limits.of(k, max_tokens, coverage, None, score_weight, min_relevance)
         return self._select(queries, limits)
 
+    def index(
+        self,
+        documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
+        *,
+        passages: Iterable[str] | None = None,
+        titles: str | Iterable[str] | None = None,
+    ) -> PassageIndex:
+        """Read a corpus once, so that later queries over it pay for the query alone.
+
+        Args:
+            documents: As in `select`.
+            passages: In place of documents: loose passages.
+            titles: For passages: one title for all, or one for each.
+
+        Example:
+            >>> index = Selector.from_pretrained().index(["Ada wrote a program. It was in 1843."])
+            >>> index.select("Who wrote a program?", k=1).texts
+            ('Ada wrote a program.',)
+        """
+        from dgn.selector.index import PassageIndex
+
+        built = Query.of("any", passages, documents=documents, titles=titles)
+        return PassageIndex.of(self, built.passages)
+
+    def load_index(self, folder: str | Path) -> PassageIndex:
+        """Open an index that `PassageIndex.save` wrote; its arrays are mapped into memory."""
+        from dgn.selector.index import PassageIndex
+
+        return PassageIndex.load(self, Path(folder))
+
+    def select_prepared(
+        self,
+        query: Query,
+        limits: Limits,
+        prepared: PreparedPassages | None,
+        places: NDArray[np.int64],
+    ) -> PassageSelection:
+        """Select for a query whose passages an index has read; see `PassageIndex.select`."""
+        if prepared is None:
+            return self._select([query], limits)[0]
+        objective, items = self._adapted(*prepared.encode(query, places))
+        problem = Problem(objective, _without_repeats([query], items))
+        return self._select_in([query], limits, problem)[0]
+
     def _select(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
         selected: list[PassageSelection] = []
         with single_threaded_blas() if self.encoder.uses_blas else nullcontext():
@@ -205,7 +254,14 @@ class Selector:
         return selected
 
     def _select_batch(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
-        problem = self._problem(queries)
+        objective, items = self._adapted(*self.encoder.encode(queries))
+        return self._select_in(
+            queries, limits, Problem(objective, _without_repeats(queries, items))
+        )
+
+    def _select_in(
+        self, queries: Sequence[Query], limits: Limits, problem: Problem
+    ) -> list[PassageSelection]:
         is_empty = [False] * len(queries)
         if limits.min_relevance:
             problem, is_empty = problem.relevant(limits.min_relevance)
@@ -235,13 +291,13 @@ class Selector:
             )
         return selected
 
-    def _problem(self, queries: Sequence[Query]) -> Problem:
-        objective, items = self.encoder.encode(queries)
+    def _adapted(self, objective: SetFunction, items: Items) -> tuple[SetFunction, Items]:
+        """The items with the objective of the user, if there is one."""
         if isinstance(self._objective, SetFunction):
             objective = self._objective
         elif self._objective is not None:
             objective = self._objective(objective, items)
-        return Problem(objective, _without_repeats(queries, items))
+        return objective, items
 
     def _search_in_order(
         self, queries: Sequence[Query], problem: Problem, limits: Limits, costs: Array | None
@@ -251,7 +307,9 @@ class Selector:
         A search gives ties to the lowest index, and the order of loose passages must not matter.
         """
         k = limits.k or problem.items.size
-        if self._objective is not None:  # it may have data of its own for every item
+        is_in_order = all(query.passages[0].position is not None for query in queries)
+        if self._objective is not None or is_in_order:
+            # An objective of the user may have data of its own for every item.
             return list(self._search(problem, limits, k, costs))
         size = problem.items.size
         order = [[*_order_of(query), *range(len(query.passages), size)] for query in queries]

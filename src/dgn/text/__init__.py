@@ -18,6 +18,7 @@ from dgn.text.vectors import (
     unit_rows,
 )
 from dgn.text.words import (
+    StoredWords,
     WordReader,
     WordTokens,
     same_text_key,
@@ -31,6 +32,7 @@ __all__ = [
     "Idf",
     "PooledVectors",
     "SentenceSpan",
+    "StoredWords",
     "SubwordVectors",
     "TokenVectors",
     "WordReader",

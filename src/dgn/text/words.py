@@ -30,6 +30,9 @@ _LONGEST_REMEMBERED = 64
 _MOST_WORDS = 2**17
 """The largest number of different words to remember; then all of them are forgotten."""
 
+_FREE_ROWS = 4096
+"""Rows after the stored words, for those of queries."""
+
 KINDS = 4
 """number, year, function word, question word"""
 
@@ -55,6 +58,36 @@ class WordTokens:
     kinds: NDArray[np.float32]
 
 
+@dataclass(frozen=True, eq=False)
+class StoredWords:
+    """Words that a reader knows from the start; their rows never change.
+
+    Attributes:
+        words: Each different word, in the order of its row.
+        stems: Each different stem, in the order of its number.
+        vectors: [words and more, dimension]; the rows after the words are free for others.
+        facts: [words and more, 1 + KINDS], the IDF and the kinds.
+        stem_of: [words and more], the number of each word's stem.
+    """
+
+    words: tuple[str, ...]
+    stems: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    facts: NDArray[np.float32]
+    stem_of: NDArray[np.int64]
+
+    def copies(self) -> tuple[NDArray[Any], ...]:
+        """The arrays, to write into; a file that is mapped into memory stays as it is."""
+        return tuple(map(_private, (self.vectors, self.facts, self.stem_of)))
+
+
+def _private(array: NDArray[Any]) -> NDArray[Any]:
+    if isinstance(array, np.memmap):
+        mapped: Any = array
+        return np.memmap(mapped.filename, mapped.dtype, "c", mapped.offset, mapped.shape)
+    return array.copy()
+
+
 @final
 class WordReader:
     """Reads the words of texts and knows their vectors; threads may share it.
@@ -63,18 +96,28 @@ class WordReader:
         vectors: The vectors and their tokenizer. The vector of a word with several tokens is their
             mean, rare tokens counting more.
         idf: [tokens], the IDF of every token; that of a word is the largest of its tokens.
+        stored: Words that are known from the start.
     """
 
-    def __init__(self, vectors: SubwordVectors, idf: NDArray[np.float32]) -> None:
-        self.vectors, self.idf = vectors, idf
+    def __init__(
+        self,
+        vectors: SubwordVectors,
+        idf: NDArray[np.float32],
+        stored: StoredWords | None = None,
+    ) -> None:
+        self.vectors, self.idf, self.stored = vectors, idf, stored
         self._memory = _Memory(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the words that were met: another process meets its own."""
-        return {"vectors": self.vectors, "idf": self.idf}
+        return {"vectors": self.vectors, "idf": self.idf, "stored": self.stored}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["vectors"], state["idf"])
+        self.__init__(state["vectors"], state["idf"], state["stored"])
+
+    def store(self) -> StoredWords:
+        """All words that were met so far."""
+        return self._memory.store()
 
     def read(self, texts: Sequence[str]) -> WordTokens:
         """The words of these texts."""
@@ -90,11 +133,18 @@ class WordReader:
             self._memory = _Memory(self)  # other threads keep the one that they have
         return described
 
-    def read_rows(self, texts: Sequence[str]) -> tuple[list[list[int]], KnownWords]:
-        """The words of these texts as rows of all words that were met, for the kernels."""
+    def read_rows(
+        self, texts: Sequence[str], *, forgets: bool = True
+    ) -> tuple[list[list[int]], KnownWords]:
+        """The words of these texts as rows of all words that were met, for the kernels.
+
+        Args:
+            texts: The texts.
+            forgets: Whether words are forgotten when there are too many; rows then mean nothing.
+        """
         memory = self._memory
         rows = [memory.rows(text) for text in texts]
-        if memory.is_full:
+        if forgets and memory.is_full:
             self._memory = _Memory(self)  # other threads keep the one that they have
         return rows, memory.known()
 
@@ -117,15 +167,36 @@ class _Memory:
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
-        width = reader.vectors.dimension
-        self._vectors: NDArray[Any] = np.zeros((256, width), np.float32)
+        self._vectors: NDArray[Any] = np.zeros((256, reader.vectors.dimension), np.float32)
         self._facts: NDArray[Any] = np.zeros((256, 1 + KINDS), np.float32)
         self._stem_of: NDArray[Any] = np.zeros(256, np.int64)
+        if reader.stored is not None:
+            self._words |= {word: row for row, word in enumerate(reader.stored.words)}
+            self._stems |= {stem: number for number, stem in enumerate(reader.stored.stems)}
+            self._vectors, self._facts, self._stem_of = reader.stored.copies()
+        self._stored = len(self._words)
 
     @property
     def is_full(self) -> bool:
         """Whether there is so much in it that it should be forgotten."""
-        return len(self._words) > _MOST_WORDS or len(self._pieces) > 2 * _MOST_WORDS
+        learned = len(self._words) - self._stored
+        most = _FREE_ROWS // 2 if self._stored else _MOST_WORDS
+        return learned > most or len(self._pieces) > 2 * (self._stored + _MOST_WORDS)
+
+    def store(self) -> StoredWords:
+        """All words that were met so far."""
+        with self._lock:
+            count = len(self._words)
+
+            def kept(array: NDArray[Any]) -> NDArray[Any]:
+                free = np.zeros((_FREE_ROWS, *array.shape[1:]), array.dtype)
+                return np.concatenate([array[:count], free])
+
+            return StoredWords(
+                tuple(self._words),
+                tuple(self._stems),
+                *(kept(array) for array in (self._vectors, self._facts, self._stem_of)),
+            )
 
     def rows(self, text: str) -> list[int]:
         """The words of a text; no word spans a space, and most pieces are known already."""

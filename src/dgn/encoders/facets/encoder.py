@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -25,10 +26,11 @@ from dgn.encoders.facets.matching import (
     Matches,
     WordTable,
 )
+from dgn.encoders.facets.prepared import PreparedWords
 from dgn.encoders.facets.weights import FacetWeights, untrained_weights
 from dgn.kernels.facets import FacetKernel
 from dgn.objectives import FeatureCoverage, Items, SetFunction
-from dgn.query import Query
+from dgn.query import Passage, Query
 from dgn.text import SubwordVectors, WordReader, open_vectors, token_idf
 
 
@@ -67,6 +69,16 @@ class FacetEncoder(Encoder):
         features, weights, target, mask = self._kernel.compute(known, texts)
         items = Items(features) if len(queries) == 1 else Items(features, mask)
         return FeatureCoverage(weights, target=target), items
+
+    def prepare(self, passages: Sequence[Passage]) -> PreparedWords | None:
+        if not kernels.is_available():
+            return None
+        return PreparedWords.of(self.vectors, self.idf, self._kernel, passages)
+
+    def load_prepared(self, folder: Path) -> PreparedWords | None:
+        if not kernels.is_available():
+            return None
+        return PreparedWords.load(self.vectors, self.idf, self._kernel, folder)
 
     @cached_property
     def _kernel(self) -> FacetKernel:

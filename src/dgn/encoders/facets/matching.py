@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dgn.arrays import Array, Bool, Float, Int
 from dgn.errors import InvalidInput
-from dgn.kernels.facets import KnownWords, QueryWords
-from dgn.query import Query
+from dgn.kernels.facets import KnownWords, QueryWords, query_words
+from dgn.query import Passage, Query
 from dgn.text import WordReader, WordTokens, title_text, unit_rows, written_words
 
 SAME_STEM = 0.9
@@ -241,9 +241,7 @@ class Matcher:
         for query, (different, which) in zip(queries, named, strict=True):
             after = place + 1 + len(query.passages) + len(different)
             _check_query(query, len(rows[place]))
-            position, is_ordered, follows = _places(query)
-            title = np.array(which, np.int64)
-            found.append(QueryWords(rows[place:after], title, position, is_ordered, follows))
+            found.append(query_words(rows[place:after], which, places_of(query.passages)))
             place = after
         return found, known
 
@@ -304,7 +302,7 @@ def _matches_of(
     # A number in a title covers that number alone.
     covered = np.where(found.exact[size:], 1.0, near.clip(0, 1))
     passages = wholes[1 : size + 1]
-    position, is_ordered, follows = _places(query)
+    position, is_ordered, follows = places_of(query.passages)
     return QueryMatches(
         query=tokens,
         about=wholes[0],
@@ -324,15 +322,14 @@ def _matches_of(
     )
 
 
-def _places(
-    query: Query,
+def places_of(
+    passages: Sequence[Passage],
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
     """The position of each passage, whether it is known, and whether it follows the last.
 
     Loose passages have no position, so that their order cannot matter. A document of a single
     passage has no order either.
     """
-    passages = query.passages
     if all(passage.position is None for passage in passages):
         count = len(passages)
         return np.zeros(count, np.float32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
