@@ -1,6 +1,7 @@
 /* Searches sets of odd sizes, each in memory of exactly its size: run under sanitizers. */
 #include "facets.h"
 #include "greedy.h"
+#include "unfold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,17 @@ int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t
                         int64_t titles, int64_t dimension, int64_t projected, int64_t units);
 void dgn_facets(int32_t level, const dgn_words *words, const dgn_facet_weights *weights,
                 const dgn_query *query, const dgn_facets_result *result);
+
+void dgn_budgeted(int32_t level, const dgn_problem *problem, const dgn_result *result,
+                  const dgn_budget *budget);
+void dgn_lazy(int32_t level, const dgn_problem *problem, const dgn_result *result, void *ceilings,
+              int64_t *heap, int32_t *stamps);
+void dgn_gains(int32_t level, const dgn_problem *problem, const int64_t *rows, int64_t first,
+               int64_t count, void *work, void *found);
+int64_t dgn_unfold_work(int64_t items, int64_t width);
+void dgn_unfold(int32_t level, const dgn_layers *layers, const dgn_choices *choices,
+                const dgn_gradients *gradients, float *work,
+                void (*parallel)(void (*)(void *), void *, unsigned, unsigned), uint32_t threads);
 
 static uint64_t state = 1;
 
@@ -32,6 +44,126 @@ static void *filled(int64_t count, int is_double) {
     return found;
 }
 
+static void within_budget(int level, const dgn_problem *problem, int64_t items) {
+    const int64_t sets = problem->sets, k = problem->k;
+    const size_t size = problem->is_double ? 8 : 4;
+    double *costs = filled(sets * items, 1), *budgets = filled(sets, 1);
+    for (int64_t i = 0; i < sets * items; i++)
+        costs[i] += 0.1;
+    const dgn_result result = {
+        .indices = malloc((size_t)(sets * k) * sizeof(int64_t)),
+        .gains = malloc((size_t)(sets * k) * sizeof(double)),
+        .bounds = malloc((size_t)sets * sizeof(double)),
+        .work = malloc((size_t)(3 * problem->width + k + items) * size),
+    };
+    const dgn_budget budget = {
+        costs,
+        budgets,
+        malloc((size_t)sets * sizeof(int64_t)),
+        malloc((size_t)sets * sizeof(double)),
+        malloc((size_t)items * sizeof(double)),
+        malloc((size_t)items * sizeof(int64_t)),
+    };
+    dgn_budgeted(level, problem, &result, &budget);
+    void *const owned[] = {costs,         budgets,       budget.single, budget.single_gain,
+                           budget.density, budget.order, result.indices, result.gains,
+                           result.bounds, result.work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+/* A sparse set, every row of which has a different number of features. */
+static void search_sparse(int level, int form, int is_double, int64_t items, int64_t width) {
+    const size_t size = is_double ? 8 : 4;
+    int64_t *row_start = malloc((size_t)(items + 1) * sizeof *row_start), start[] = {0, items};
+    row_start[0] = 0;
+    for (int64_t a = 0; a < items; a++)
+        row_start[a + 1] = row_start[a] + a % (width + 1);
+    int32_t *columns = malloc((size_t)row_start[items] * sizeof *columns + 1);
+    for (int64_t a = 0; a < items; a++)
+        for (int64_t i = row_start[a]; i < row_start[a + 1]; i++)
+            columns[i] = (int32_t)(width - 1 - (i - row_start[a]));
+    const int64_t k = items < 4 ? items : 4;
+    const dgn_problem problem = {
+        .features = filled(row_start[items] + 1, is_double),
+        .columns = columns,
+        .row_start = row_start,
+        .start = start,
+        .level = filled(width, is_double),
+        .weights = width % 2 ? filled(width, is_double) : 0,
+        .sets = 1,
+        .width = width,
+        .k = k,
+        .parameter = 0.7,
+        .form = form,
+        .is_double = is_double,
+    };
+    const dgn_result result = {
+        .indices = malloc((size_t)k * sizeof(int64_t)),
+        .gains = malloc((size_t)k * size),
+        .work = malloc((size_t)(6 * width) * size),
+    };
+    void *ceilings = malloc((size_t)items * size), *work = malloc((size_t)(5 * width) * size);
+    int64_t *heap = malloc((size_t)items * sizeof *heap);
+    int32_t *stamps = malloc((size_t)items * sizeof *stamps);
+    dgn_gains(level, &problem, 0, 0, items, work, ceilings);
+    dgn_lazy(level, &problem, &result, ceilings, heap, stamps);
+    const void *const owned[] = {row_start,       columns,        problem.features, problem.level,
+                                 problem.weights, result.indices, result.gains,     result.work,
+                                 ceilings,        work,           heap,             stamps};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free((void *)owned[i]);
+}
+
+static void unfold(int level, int form, int is_hard, int64_t sets, int64_t items, int64_t width) {
+    const int64_t layers = 1 + items % 4, by_layer = sets * layers * items;
+    uint8_t *mask = malloc((size_t)(sets * items));
+    for (int64_t a = 0; a < sets * items; a++)
+        mask[a] = number() < 0.8;
+    const dgn_layers problem = {
+        .features = filled(sets * items * width, 0),
+        .mask = mask,
+        .log_prior = filled(sets * items, 0),
+        .weights = filled(sets * width, 0),
+        .level = filled(width, 0),
+        .noise = items % 2 ? filled(by_layer, 0) : 0,
+        .weights_stride = width,
+        .sets = sets,
+        .items = items,
+        .width = width,
+        .layers = layers,
+        .temperature = 0.5f,
+        .parameter = 0.7f,
+        .lowest = -8e37f,
+        .form = form,
+        .is_hard = is_hard,
+    };
+    const dgn_choices choices = {filled(by_layer, 0),     filled(by_layer, 0),
+                                 filled(by_layer, 0),     filled(by_layer, 0),
+                                 filled(sets * items, 0), filled(sets * width, 0)};
+    const dgn_gradients gradients = {filled(by_layer, 0),     filled(by_layer, 0),
+                                     filled(sets * items, 0), filled(sets * width, 0),
+                                     filled(sets * items * width, 0), filled(sets * width, 0),
+                                     filled(sets * width, 0), filled(sets * items, 0)};
+    float *work = malloc((size_t)dgn_unfold_work(items, width) * sizeof(float));
+    dgn_unfold(level, &problem, &choices, 0, work, 0, 1);
+    dgn_unfold(level, &problem, &choices, &gradients, work, 0, 1);
+    const void *const owned[] = {
+        problem.features,      mask,
+        problem.log_prior,     problem.weights,
+        problem.level,         problem.noise,
+        choices.log_probs,     choices.log_others,
+        choices.outside,       choices.inside,
+        choices.outside_after, choices.level_after,
+        gradients.log_probs,   gradients.log_others,
+        gradients.outside_after, gradients.level_after,
+        gradients.features,    gradients.weights,
+        gradients.level,       gradients.log_prior,
+        work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free((void *)owned[i]);
+}
+
 static void search(int level, int form, int is_double, int64_t sets, int64_t items, int64_t width) {
     const int64_t k = 1 + (items - 1) % 4, total = sets * items;
     const size_t size = is_double ? 8 : 4;
@@ -49,6 +181,7 @@ static void search(int level, int form, int is_double, int64_t sets, int64_t ite
         .level = width % 3 ? 0 : filled(width, is_double),
         .weights_stride = width,
         .sets = sets,
+        .items = items,
         .width = width,
         .k = k,
         .parameter = 0.7,
@@ -64,6 +197,7 @@ static void search(int level, int form, int is_double, int64_t sets, int64_t ite
         .range = width % 4 ? malloc(sizeof(dgn_range)) : 0,
     };
     dgn_greedy(level, &problem, &result);
+    within_budget(level, &problem, items);
     free((void *)problem.features);
     free((void *)problem.weights);
     free((void *)problem.level);
@@ -161,11 +295,15 @@ int main(void) {
             for (int64_t passages = 1; passages < 6; passages++)
                 compute_facets(level, tokens, passages, 70 + tokens, passages * 7 % 40, tokens * 5 % 90);
     for (int level = 0; level <= dgn_highest_level(); level++)
-        for (int form = DGN_LOG1P; form <= DGN_PROBABILISTIC; form++)
+        for (int form = DGN_LOG1P; form <= DGN_POWER; form++)
             for (int is_double = 0; is_double < 2; is_double++)
                 for (int64_t width = 1; width < 36; width += 1 + width / 9)
-                    for (int64_t items = 1; items < 8; items++, searched++)
+                    for (int64_t items = 1; items < 8; items++, searched++) {
                         search(level, form, is_double, 1 + items % 3, items, width);
+                        search_sparse(level, form, is_double, items, width);
+                        if (form != DGN_FACILITY && form != DGN_PROBABILISTIC)
+                            unfold(level, form, is_double, 1 + items % 3, items, width);
+                    }
     printf("searched %d times\n", searched);
     return 0;
 }

@@ -13,8 +13,9 @@ import pytest
 
 from dgn import kernels
 from dgn.cli.main import main
+from dgn.errors import InvalidInput
 from dgn.kernels import build
-from dgn.maximizers import greedy, lazy_greedy, stochastic_greedy
+from dgn.maximizers import budgeted, greedy, lazy_greedy, stochastic_greedy
 from dgn.maximizers.greedy import _search
 from dgn.objectives import (
     Concave,
@@ -116,6 +117,57 @@ def test_the_reference_at_every_level_of_the_processor(kind: int, dtype: type) -
     for level in range(kernels.highest_level() + 1):
         for seed in range(30):
             check(seed, kind, dtype, level)
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_within_a_budget_the_same_as_the_reference(kind: int, dtype: type) -> None:
+    for seed in range(60):
+        features, weights, mask, k = instance(seed, dtype)
+        f, items = function_of(kind, weights), Items(features, mask)
+        random = np.random.default_rng(seed)
+        costs = random.integers(1, 6, mask.shape).astype(float)
+        budget = random.uniform(0.5, 12, len(mask))
+        most, share = min(k, items.size), [0.0, 0.4][seed % 2]
+        reference = budgeted._search(f, items, f.empty(items), costs, budget, most, share)
+        kernel = budgeted._compiled_search(f, items, None, costs, budget, most, share)
+        assert kernel is not None
+        wanted = budgeted._better(reference[0], *reference[1])
+        found = budgeted._better(kernel[0], *kernel[1])
+        close = {"rtol": 1e-9 if dtype is np.float64 else 1e-4, "atol": 1e-6}
+        np.testing.assert_allclose(found.bounds, wanted.bounds, **close)
+        np.testing.assert_allclose(found.values[:, -1], wanted.values[:, -1], **close)
+        if dtype is np.float64:
+            assert [one.indices for one in found] == [one.indices for one in wanted]
+
+
+@needs_kernels
+def test_one_small_set_is_the_batch_of_one() -> None:
+    random = np.random.default_rng(0)
+    for size in (1, 3, 40):
+        features = random.random((size, 17)).astype(np.float32)
+        f = FeatureCoverage(random.random(17).astype(np.float32))
+        for share in (0.0, 0.7):
+            alone = greedy(f, features, 5, stop_share=share)
+            assert alone == greedy(f, Items(features), 5, stop_share=share)
+            assert alone == greedy(f, features[None], 5, stop_share=share)[0]
+
+
+@needs_kernels
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+@pytest.mark.parametrize("shape", [(4, 5), (2, 4, 5)])
+def test_bad_features_are_found_while_they_are_searched(value: float, shape: tuple) -> None:
+    features = np.ones(shape)
+    features[..., 1, 2] = value
+    with pytest.raises(InvalidInput, match="features"):
+        greedy(FeatureCoverage(), features, 2)
+    weights = np.ones(5)
+    weights[3] = value
+    with pytest.raises(InvalidInput, match="weights"):
+        greedy(FeatureCoverage(weights), np.ones(shape), 2)
+    with pytest.raises(InvalidInput, match="weights"):
+        greedy(FeatureCoverage(np.ones(4)), np.ones(shape), 2)
 
 
 @needs_kernels

@@ -325,9 +325,10 @@ def unfold(x, weights):
 
 compiled_layers = torch.compile(layers, fullgraph=True, backend="eager")
 compiled_function = torch.compile(unfold, fullgraph=True, backend="eager")
+traced_function = torch.compile(unfold, fullgraph=True, backend="aot_eager")
 results = []
 for run in (
-    unfold, compiled_function, lambda x, w: compiled_layers(FeatureCoverage(w), Items(x, mask))
+    unfold, compiled_function, traced_function, lambda x, w: compiled_layers(FeatureCoverage(w), Items(x, mask))
 ):
     x = features.clone().requires_grad_()
     found = run(x, weights)

@@ -6,7 +6,17 @@ DGN_KERNELS=off in the environment, NumPy computes the same results, slower.
 
 from dgn.kernels.layers import SoftSets
 from dgn.kernels.library import LEVELS, describe, highest_level, is_available
-from dgn.kernels.searches import FORMS, Coverage, Found, LargeSet, Range, greedy, one_set
+from dgn.kernels.searches import (
+    FORMS,
+    Coverage,
+    Found,
+    LargeSet,
+    Range,
+    SparseRows,
+    budgeted,
+    greedy,
+    one_set,
+)
 
 __all__ = [
     "FORMS",
@@ -16,6 +26,8 @@ __all__ = [
     "LargeSet",
     "Range",
     "SoftSets",
+    "SparseRows",
+    "budgeted",
     "describe",
     "greedy",
     "highest_level",

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 typedef void search(const dgn_problem *, const dgn_result *);
+typedef void budgeted_search(const dgn_problem *, const dgn_result *, const dgn_budget *);
 typedef void some_gains(const dgn_problem *, const int64_t *, int64_t, int64_t, void *, void *);
 typedef void lazy_search(const dgn_problem *, const dgn_result *, void *, int64_t *, int32_t *);
 typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
@@ -15,6 +16,7 @@ typedef void unfold_slope(const dgn_layers *, const dgn_choices *, const dgn_gra
 typedef void in_parallel(void (*)(void *), void *, unsigned, unsigned);
 
 search dgn_greedy_baseline;
+budgeted_search dgn_budgeted_baseline;
 some_gains dgn_gains_baseline;
 lazy_search dgn_lazy_baseline;
 facets dgn_facets_baseline;
@@ -25,6 +27,7 @@ int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, in
                                  int64_t);
 #ifdef DGN_X86
 search dgn_greedy_avx2, dgn_greedy_avx512;
+budgeted_search dgn_budgeted_avx2, dgn_budgeted_avx512;
 some_gains dgn_gains_avx2, dgn_gains_avx512;
 lazy_search dgn_lazy_avx2, dgn_lazy_avx512;
 facets dgn_facets_avx2, dgn_facets_avx512;
@@ -60,7 +63,23 @@ void dgn_greedy(int32_t level, const dgn_problem *problem, const dgn_result *res
     dgn_greedy_baseline(problem, result);
 }
 
-/* `work` has room for 2 * width numbers. */
+void dgn_budgeted(int32_t level, const dgn_problem *problem, const dgn_result *result,
+                  const dgn_budget *budget) {
+#ifdef DGN_X86
+    if (level == 2) {
+        dgn_budgeted_avx512(problem, result, budget);
+        return;
+    }
+    if (level == 1) {
+        dgn_budgeted_avx2(problem, result, budget);
+        return;
+    }
+#endif
+    (void)level;
+    dgn_budgeted_baseline(problem, result, budget);
+}
+
+/* `work` has room for 5 * width numbers. */
 void dgn_gains(int32_t level, const dgn_problem *problem, const int64_t *rows, int64_t first,
                int64_t count, void *work, void *found) {
 #ifdef DGN_X86

@@ -37,6 +37,14 @@ void DGN_NAMED(dgn_greedy, DGN_LEVEL)(const dgn_problem *problem, const dgn_resu
         search_f(problem, result);
 }
 
+void DGN_NAMED(dgn_budgeted, DGN_LEVEL)(const dgn_problem *problem, const dgn_result *result,
+                                        const dgn_budget *budget) {
+    if (problem->is_double)
+        budgeted_d(problem, result, budget);
+    else
+        budgeted_f(problem, result, budget);
+}
+
 void DGN_NAMED(dgn_gains, DGN_LEVEL)(const dgn_problem *problem, const int64_t *rows,
                                      int64_t first, int64_t count, void *work, void *found) {
     if (problem->is_double)

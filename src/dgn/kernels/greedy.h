@@ -19,11 +19,16 @@ enum {
 /* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1],
  * or, if start is NULL, all sets have the same number of items.
  *
+ * One large set may be sparse: then `features` has the numbers of all rows end to end, `columns` their
+ * features, and row a has the numbers from row_start[a] to row_start[a + 1], each feature at most once.
+ *
  * weights and level have one row per set, or one for all sets (stride 0). mask has one byte per
  * item, 0 for an item that must not be selected; NULL if there are none of these.
  */
 typedef struct {
     const void *features;
+    const int32_t *columns;
+    const int64_t *row_start;
     const int64_t *start;
     const uint8_t *mask;
     const void *weights;
@@ -61,5 +66,18 @@ typedef struct {
     void *work;
     dgn_range *range;
 } dgn_result;
+
+/* The costs of items, [sets, items], what may be spent, [sets], and the best single item of each set
+ * that can be paid, with its gain. `density` and `order` have room for every item of a set. The gains,
+ * values and bounds of the result are double.
+ */
+typedef struct {
+    const double *costs;
+    const double *budgets;
+    int64_t *single;
+    double *single_gain;
+    double *density;
+    int64_t *order;
+} dgn_budget;
 
 #endif

@@ -13,6 +13,7 @@ from dgn.kernels.build import LIBRARY, REPORT
 
 _WITHOUT_RESULT = (
     "dgn_greedy",
+    "dgn_budgeted",
     "dgn_gains",
     "dgn_lazy",
     "dgn_facets",

@@ -91,9 +91,8 @@ static void SUFFIX(raise)(const dgn_problem *problem, const REAL *restrict row,
     }
 }
 
-static REAL SUFFIX(gain)(const dgn_problem *problem, const REAL *row, const REAL *weights,
-                         const REAL *prepared, const REAL *level) {
-    const int64_t width = problem->width;
+static REAL SUFFIX(gain_of)(const dgn_problem *problem, const REAL *row, const REAL *weights,
+                            const REAL *prepared, const REAL *level, int64_t width) {
     const REAL parameter = (REAL)problem->parameter;
     switch (problem->form) {
     case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width, parameter);
@@ -106,6 +105,30 @@ static REAL SUFFIX(gain)(const dgn_problem *problem, const REAL *row, const REAL
     case DGN_POWER: return SUFFIX(power_gain)(row, weights, prepared, level, width, parameter);
     default: return SUFFIX(product_gain)(row, weights, prepared, level, width, parameter);
     }
+}
+
+static REAL SUFFIX(gain)(const dgn_problem *problem, const REAL *row, const REAL *weights,
+                         const REAL *prepared, const REAL *level) {
+    return SUFFIX(gain_of)(problem, row, weights, prepared, level, problem->width);
+}
+
+/* The gain of an item of one large set. `scratch` has room for 3 * width numbers. */
+static REAL SUFFIX(item_gain)(const dgn_problem *problem, int64_t item, const REAL *weights,
+                              const REAL *prepared, const REAL *level, REAL *scratch) {
+    const REAL *const features = problem->features;
+    const int64_t width = problem->width;
+    if (!problem->columns)
+        return SUFFIX(gain)(problem, features + item * width, weights, prepared, level);
+    /* What the features of this row have, side by side. */
+    const int64_t first = problem->row_start[item], count = problem->row_start[item + 1] - first;
+    const int32_t *const columns = problem->columns + first;
+    for (int64_t i = 0; i < count; i++) {
+        scratch[i] = weights[columns[i]];
+        scratch[width + i] = prepared[columns[i]];
+        scratch[2 * width + i] = level[columns[i]];
+    }
+    return SUFFIX(gain_of)(problem, features + first, scratch, scratch + width, scratch + 2 * width,
+                           count);
 }
 
 /* The sum of the k largest gains; those of selected items and of padding are 0. `largest` is sorted. */
@@ -295,14 +318,125 @@ static void SUFFIX(search)(const dgn_problem *problem, const dgn_result *result)
         *result->range = range;
 }
 
+/* What the budget buys at most if items could be divided, by the gain per cost. `order` is that of the
+ * last call, in which most items still stand in their places.
+ */
+static double SUFFIX(divisible)(const double *costs, const REAL *gains, double budget, int64_t items,
+                                double *density, int64_t *order) {
+    for (int64_t a = 0; a < items; a++)
+        density[a] = gains[a] > 0 && costs[a] <= budget ? (double)gains[a] / costs[a] : 0;
+    for (int64_t i = 1; i < items; i++) {
+        const int64_t item = order[i];
+        int64_t place = i;
+        for (; place > 0 && density[order[place - 1]] < density[item]; place--)
+            order[place] = order[place - 1];
+        order[place] = item;
+    }
+    double found = 0, spent = 0;
+    for (int64_t i = 0; i < items && density[order[i]] > 0 && spent < budget; i++) {
+        const int64_t item = order[i];
+        const double share = (budget - spent) / costs[item];
+        found += (double)gains[item] * (share < 1 ? share : 1);
+        spent += costs[item];
+    }
+    return found;
+}
+
+/* Greedy by gain per cost within a budget, and the best single item; see budgeted.py. */
+static void SUFFIX(budgeted)(const dgn_problem *problem, const dgn_result *result,
+                             const dgn_budget *budget) {
+    const int64_t width = problem->width, k = problem->k, items = problem->items;
+    REAL *const level = result->work, *const prepared = level + width;
+    REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    for (int64_t set = 0; set < problem->sets; set++) {
+        const REAL *const rows = (const REAL *)problem->features + set * items * width;
+        const uint8_t *const mask = problem->mask ? problem->mask + set * items : 0;
+        const double *const costs = budget->costs + set * items;
+        const REAL *const weights =
+            problem->weights ? (const REAL *)problem->weights + set * problem->weights_stride : ones;
+        int64_t *const chosen = result->indices + set * k;
+        double *const added = (double *)result->gains + set * k;
+        double left = budget->budgets[set], value = 0, bound = INFINITY, enough = 0;
+        if (problem->level)
+            memcpy(level, (const REAL *)problem->level + set * problem->level_stride,
+                   (size_t)width * sizeof(REAL));
+        else
+            for (int64_t u = 0; u < width; u++)
+                level[u] = problem->form == DGN_PROBABILISTIC ? 1 : 0;
+        for (int64_t j = 0; j < k; j++) {
+            chosen[j] = -1;
+            added[j] = 0;
+        }
+        for (int64_t a = 0; a < items; a++) {
+            budget->order[a] = a;
+            /* Below 0: not to be selected, or selected. What cannot be paid bounds nothing either. */
+            gains[a] = (mask && !mask[a]) || !(costs[a] <= left) ? -1 : 0;
+        }
+        budget->single[set] = -1;
+        budget->single_gain[set] = -INFINITY;
+        for (int64_t step = 0;; step++) {
+            int64_t best = -1;
+            SUFFIX(prepare)(problem, level, prepared);
+            for (int64_t a = 0; a < items; a++) {
+                if (gains[a] < 0)
+                    continue;
+                gains[a] = SUFFIX(gain)(problem, rows + a * width, weights, prepared, level);
+                if (step == 0 && gains[a] > budget->single_gain[set]) {
+                    budget->single[set] = a;
+                    budget->single_gain[set] = gains[a];
+                }
+                if (gains[a] > 0 && costs[a] <= left &&
+                    (best < 0 || gains[a] / costs[a] > gains[best] / costs[best]))
+                    best = a;
+            }
+            const double by_cost = SUFFIX(divisible)(costs, gains, budget->budgets[set], items,
+                                                     budget->density, budget->order);
+            const double by_count = SUFFIX(largest_sum)(gains, items, k, largest);
+            const double reachable = value + (by_cost < by_count ? by_cost : by_count);
+            bound = reachable < bound ? reachable : bound;
+            if (step == 0 && best >= 0)
+                enough = problem->stop_share * (double)gains[best];
+            if (step == k || best < 0 || (double)gains[best] < enough)
+                break;
+            chosen[step] = best;
+            added[step] = gains[best];
+            value += gains[best];
+            left -= costs[best];
+            gains[best] = -1;
+            SUFFIX(raise)(problem, rows + best * width, level);
+        }
+        ((double *)result->bounds)[set] = bound;
+    }
+}
+
+/* Add an item of one large set to the level. */
+static void SUFFIX(raise_by)(const dgn_problem *problem, int64_t item, REAL *level) {
+    const REAL *const features = problem->features;
+    if (!problem->columns) {
+        SUFFIX(raise)(problem, features + item * problem->width, level);
+        return;
+    }
+    for (int64_t i = problem->row_start[item]; i < problem->row_start[item + 1]; i++) {
+        REAL *const m = level + problem->columns[i];
+        if (problem->form == DGN_FACILITY)
+            *m = features[i] > *m ? features[i] : *m;
+        else if (problem->form == DGN_PROBABILISTIC)
+            *m *= 1 - features[i];
+        else
+            *m += features[i];
+    }
+}
+
 /* The gains of some rows of one set at the level of the problem: rows[0] to rows[count - 1], or the
  * first `count` rows from `first` on if rows is NULL. Those that must not be selected have 0.
  */
 static void SUFFIX(gains)(const dgn_problem *problem, const int64_t *rows, int64_t first,
                           int64_t count, REAL *prepared, REAL *found) {
     const int64_t width = problem->width;
-    const REAL *const features = problem->features, *const level = problem->level;
-    REAL *const ones = prepared + width;
+    const REAL *const level = problem->level;
+    REAL *const ones = prepared + width, *const scratch = ones + width;
     for (int64_t u = 0; u < width; u++)
         ones[u] = 1;
     const REAL *const weights = problem->weights ? (const REAL *)problem->weights : ones;
@@ -311,7 +445,7 @@ static void SUFFIX(gains)(const dgn_problem *problem, const int64_t *rows, int64
         const int64_t row = rows ? rows[i] : first + i;
         found[i] = problem->mask && !problem->mask[row]
                        ? 0
-                       : SUFFIX(gain)(problem, features + row * width, weights, prepared, level);
+                       : SUFFIX(item_gain)(problem, row, weights, prepared, level, scratch);
     }
 }
 
@@ -345,8 +479,7 @@ static void SUFFIX(lazy)(const dgn_problem *problem, const dgn_result *result, R
                          int64_t *heap, int32_t *stamps) {
     const int64_t width = problem->width, k = problem->k, items = problem->start[1];
     REAL *const level = result->work, *const prepared = level + width;
-    REAL *const ones = prepared + width, *const added = result->gains;
-    const REAL *const features = problem->features;
+    REAL *const ones = prepared + width, *const scratch = ones + width, *const added = result->gains;
     for (int64_t u = 0; u < width; u++)
         ones[u] = 1;
     const REAL *const weights = problem->weights ? (const REAL *)problem->weights : ones;
@@ -369,7 +502,7 @@ static void SUFFIX(lazy)(const dgn_problem *problem, const dgn_result *result, R
         while (stamps[heap[0]] != step) {
             const int64_t item = heap[0];
             ceilings[item] =
-                SUFFIX(gain)(problem, features + item * width, weights, prepared, level);
+                SUFFIX(item_gain)(problem, item, weights, prepared, level, scratch);
             stamps[item] = step;
             SUFFIX(sift)(ceilings, heap, held, 0);
         }
@@ -383,7 +516,7 @@ static void SUFFIX(lazy)(const dgn_problem *problem, const dgn_result *result, R
         heap[0] = heap[--held];
         if (held)
             SUFFIX(sift)(ceilings, heap, held, 0);
-        SUFFIX(raise)(problem, features + best * width, level);
+        SUFFIX(raise_by)(problem, best, level);
     }
 }
 

@@ -31,7 +31,8 @@ _WORK_PER_THREAD = 2_000_000
 
 class _Problem(ctypes.Structure):
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("features", "start", "mask", "weights", "level")),
+        *((name, ctypes.c_void_p) for name in ("features", "columns", "row_start", "start")),
+        *((name, ctypes.c_void_p) for name in ("mask", "weights", "level")),
         *((name, ctypes.c_int64) for name in ("weights_stride", "level_stride", "sets", "items")),
         *((name, ctypes.c_int64) for name in ("width", "k")),
         *((name, ctypes.c_double) for name in ("parameter", "stop_share")),
@@ -140,6 +141,8 @@ def greedy(
         problem = _Problem(
             at_features + first * items * width * size,
             None,
+            None,
+            None,
             None if at_mask is None else at_mask + first * items,
             None if at_weights is None else at_weights + first * weights_stride * size,
             None if at_level is None else at_level + first * level_stride * size,
@@ -167,6 +170,113 @@ def greedy(
 
     run_in_parts(search, batch, _threads_for(batch, items * width * (k + 1)))
     return Found(indices, gains, values, numbers[2 * batch * k :], _joined(ranges))
+
+
+class _Budget(ctypes.Structure):
+    _fields_ = tuple(
+        (name, ctypes.c_void_p)
+        for name in ("costs", "budgets", "single", "single_gain", "density", "order")
+    )
+
+
+class FoundWithin(NamedTuple):
+    """What a search within a budget found; numbers are float64.
+
+    Attributes:
+        indices: [batch, k], the items selected by gain per cost, −1 for none.
+        gains: [batch, k], 0 for none.
+        bounds: [batch], what no set within the limits exceeds.
+        single: [batch], the best item alone that can be paid, −1 for none.
+        single_gains: [batch], −∞ for none.
+    """
+
+    indices: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+    single: NDArray[np.int64]
+    single_gains: NDArray[np.float64]
+
+
+def budgeted(
+    coverage: Coverage,
+    features: NDArray[Any],
+    mask: NDArray[np.bool_],
+    level: NDArray[Any] | None,
+    costs: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    k: int,
+    stop_share: float,
+) -> FoundWithin:
+    """Greedy by gain per cost on every set of a batch, within a budget.
+
+    Args:
+        coverage: The set function.
+        features: [batch, items, features], float32 or float64.
+        mask: [batch, items], False for padding.
+        level: [batch, features], what is already covered; None if nothing is.
+        costs: [batch, items], greater than 0.
+        budgets: [batch].
+        k: The most items to select.
+        stop_share: Stop before an item that adds less than this share of what the first one added.
+    """
+    batch, items, width = features.shape
+    features, mask = np.ascontiguousarray(features), np.ascontiguousarray(mask)
+    costs, budgets = np.ascontiguousarray(costs), np.ascontiguousarray(budgets)
+    indices, gains = np.empty((batch, k), np.int64), np.empty((batch, k), np.float64)
+    bounds, single_gains = np.empty(batch, np.float64), np.empty(batch, np.float64)
+    single = np.empty(batch, np.int64)
+    weights, weights_stride = _rows(coverage.weights, features, width)
+    levels, level_stride = _rows(level, features, width)
+    size = features.itemsize
+    at = {
+        name: address_of(array)
+        for name, array in (
+            *(("features", features), ("mask", mask), ("weights", weights), ("level", levels)),
+            *(("costs", costs), ("budgets", budgets), ("indices", indices), ("gains", gains)),
+            *(("bounds", bounds), ("single", single), ("single_gains", single_gains)),
+        )
+    }
+
+    def search(first: int, last: int) -> None:
+        work = np.empty(3 * width + k + items, features.dtype)
+        density, order = np.empty(items, np.float64), np.empty(items, np.int64)
+        problem = _Problem(
+            features=at["features"] + first * items * width * size,
+            mask=at["mask"] + first * items,
+            weights=None if weights is None else at["weights"] + first * weights_stride * size,
+            level=None if levels is None else at["level"] + first * level_stride * size,
+            weights_stride=weights_stride,
+            level_stride=level_stride,
+            sets=last - first,
+            items=items,
+            width=width,
+            k=k,
+            parameter=coverage.parameter,
+            stop_share=stop_share,
+            form=FORMS[coverage.form],
+            is_double=size == 8,
+        )
+        result = _Result(
+            indices=at["indices"] + first * k * 8,
+            gains=at["gains"] + first * k * 8,
+            bounds=at["bounds"] + first * 8,
+            work=address_of(work),
+        )
+        budget = _Budget(
+            at["costs"] + first * items * 8,
+            at["budgets"] + first * 8,
+            at["single"] + first * 8,
+            at["single_gains"] + first * 8,
+            address_of(density),
+            address_of(order),
+        )
+        library().dgn_budgeted(
+            ctypes.c_int32(highest_level()),
+            *(ctypes.byref(one) for one in (problem, result, budget)),
+        )
+
+    run_in_parts(search, batch, _threads_for(batch, items * width * min(k, 8)))
+    return FoundWithin(indices, gains, bounds, single, single_gains)
 
 
 class OneSet:
@@ -235,6 +345,33 @@ def one_set(items: int, width: int, k: int, dtype: np.dtype[Any]) -> OneSet:
     return known[key]
 
 
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows most of whose numbers are 0, as in a CSR matrix.
+
+    Attributes:
+        numbers: The numbers that are not 0, row by row.
+        columns: The feature of each of them; no feature twice in a row.
+        start: [items + 1], where each row begins.
+        width: The number of features.
+    """
+
+    numbers: NDArray[Any]
+    columns: NDArray[np.int32]
+    start: NDArray[np.int64]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Items and features."""
+        return len(self.start) - 1, self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the numbers."""
+        return self.numbers.dtype
+
+
 class LargeSet:
     """One large set whose gains are computed in several threads.
 
@@ -248,16 +385,22 @@ class LargeSet:
     def __init__(
         self,
         coverage: Coverage,
-        features: NDArray[Any],
+        features: NDArray[Any] | SparseRows,
         mask: NDArray[np.bool_] | None,
         level: NDArray[Any],
     ) -> None:
-        self._features = np.ascontiguousarray(features)
+        is_sparse = isinstance(features, SparseRows)
+        self._features = features if is_sparse else np.ascontiguousarray(features)
         self._mask = None if mask is None else np.ascontiguousarray(mask)
         self._level = np.ascontiguousarray(level, dtype=features.dtype)
-        self._weights, _ = _rows(coverage.weights, self._features, features.shape[1])
-        self._coverage = coverage
-        self._start = np.array([0, len(features)], np.int64)
+        weights = coverage.weights
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, features.dtype)
+        self._weights, self._coverage = weights, coverage
+        self._start = np.array([0, features.shape[0]], np.int64)
+
+    def __len__(self) -> int:
+        return self._features.shape[0]
 
     def gains(self, rows: NDArray[np.int64] | None = None) -> NDArray[Any]:
         """The gain of every item, or of some of them."""
@@ -267,7 +410,7 @@ class LargeSet:
         problem = self._problem(1, 0.0)
 
         def compute(first: int, last: int) -> None:
-            work = np.empty(2 * width, self._features.dtype)
+            work = np.empty(5 * width, self._features.dtype)
             library().dgn_gains(
                 ctypes.c_int32(highest_level()),
                 ctypes.byref(problem),
@@ -278,8 +421,26 @@ class LargeSet:
                 ctypes.c_void_p(found.ctypes.data + first * found.itemsize),
             )
 
-        run_in_parts(compute, len(found), _threads_for(len(found), width))
+        run_in_parts(compute, len(found), _threads_for(len(found), self._numbers_per_row))
         return found
+
+    def raised(self, item: int) -> LargeSet:
+        """The set after one item was selected."""
+        features, form = self._features, self._coverage.form
+        if isinstance(features, SparseRows):
+            row = slice(features.start[item], features.start[item + 1])
+            places: Any = features.columns[row]
+            added = features.numbers[row]
+        else:
+            places, added = slice(None), features[item]
+        level = self._level.copy()
+        if form == "facility_location":
+            level[places] = np.maximum(level[places], added)
+        elif form == "probabilistic":
+            level[places] *= 1 - added
+        else:
+            level[places] += added
+        return LargeSet(self._coverage, features, self._mask, level)
 
     def lazy(
         self, gains: NDArray[Any], k: int, stop_share: float
@@ -298,7 +459,7 @@ class LargeSet:
         k = min(k, items)
         indices = np.empty(k, np.int64)
         added = np.empty(k, self._features.dtype)
-        work = np.empty(3 * width, self._features.dtype)
+        work = np.empty(6 * width, self._features.dtype)
         heap, stamps = np.empty(items, np.int64), np.empty(items, np.int32)
         result = _Result(
             indices=indices.ctypes.data, gains=added.ctypes.data, work=work.ctypes.data
@@ -315,8 +476,12 @@ class LargeSet:
         return indices, added, after
 
     def _problem(self, k: int, stop_share: float) -> _Problem:
+        features = self._features
+        is_sparse = isinstance(features, SparseRows)
         return _Problem(
-            features=self._features.ctypes.data,
+            features=address_of(features.numbers if is_sparse else features),
+            columns=address_of(features.columns if is_sparse else None),
+            row_start=address_of(features.start if is_sparse else None),
             start=self._start.ctypes.data,
             mask=None if self._mask is None else self._mask.ctypes.data,
             weights=None if self._weights is None else self._weights.ctypes.data,
@@ -329,6 +494,13 @@ class LargeSet:
             form=FORMS[self._coverage.form],
             is_double=self._features.dtype == np.float64,
         )
+
+    @property
+    def _numbers_per_row(self) -> int:
+        features = self._features
+        if isinstance(features, SparseRows):
+            return 4 * len(features.numbers) // max(1, features.shape[0]) + 1
+        return features.shape[1]
 
 
 def _joined(ranges: list[Range]) -> Range:

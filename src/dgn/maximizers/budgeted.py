@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from dgn import kernels
 from dgn.arrays import Array, Bool, Float, Int, device_of, namespace
 from dgn.errors import InvalidInput
-from dgn.maximizers._checks import checked_count, checked_items, checked_share, unbatched
+from dgn.maximizers._checks import (
+    checked_count,
+    checked_items,
+    checked_share,
+    compiled_for_numpy,
+    unbatched,
+)
 from dgn.maximizers.greedy import best_available, one_hot
 from dgn.maximizers.selection import Selection, Selections, fractional_knapsack, largest_sum
 from dgn.objectives import Items, SetFunction, State
@@ -46,8 +55,37 @@ def budgeted_greedy(
     most = items.size if k is None else min(checked_count(k), items.size)
     stop_share = checked_share("stop_share", stop_share)
     state = objective.empty(items, context)
-    by_density, single = _search(objective, items, state, paid, limit, most, stop_share)
+    found = _compiled_search(objective, items, context, paid, limit, most, stop_share)
+    if found is None:
+        found = _search(objective, items, state, paid, limit, most, stop_share)
+    by_density, single = found
     return unbatched(_better(by_density, *single), items)
+
+
+def _compiled_search(
+    objective: SetFunction,
+    items: Items,
+    context: State | None,
+    costs: Float[Array, "batch items"],
+    budget: Float[Array, " batch"],
+    k: int,
+    stop_share: float,
+) -> tuple[Selections, tuple[Array, Array]] | None:
+    """The search by a compiled kernel; None if there is none for this function or these arrays."""
+    coverage = compiled_for_numpy(objective, items.features)
+    if coverage is None:
+        return None
+    level = None if context is None else objective.empty(items, context).level
+    found = kernels.budgeted(
+        coverage, items.features, items.mask, level, costs, budget, k, stop_share
+    )
+    counts = (found.indices >= 0).sum(axis=1)
+    steps = max(1, int(counts.max()))
+    gains = found.gains[:, :steps]
+    selections = Selections(
+        found.indices[:, :steps], gains, np.cumsum(gains, axis=1), counts, found.bounds
+    )
+    return selections, (found.single, found.single_gains)
 
 
 def _search(

@@ -19,7 +19,9 @@ from dgn.maximizers._checks import (
     compiled_coverage,
     unbatched,
 )
+from dgn.maximizers.large import search_lazily
 from dgn.maximizers.selection import Certificate, Selection, Selections, largest_sum
+from dgn.maximizers.sparse import is_sparse, sparse_set
 from dgn.objectives import Items, SetFunction, State
 
 _SMALL = 1 << 20
@@ -42,7 +44,8 @@ def greedy(
 
     Args:
         objective: The set function f.
-        items: Items, or an array of features: [items, features] or [batch, items, features].
+        items: Items, or an array of features: [items, features] or [batch, items, features]; or a
+            SciPy sparse matrix, [items, features].
         k: The number of items to select.
         context: What is already covered: f(· | context) is maximized instead of f.
         stop_share: Stop before an item that adds less than this share of what the first one added.
@@ -58,6 +61,8 @@ def greedy(
         selected 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
     """
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
+    if is_sparse(items):
+        return search_lazily(sparse_set(objective, items, context), k, stop_share)
     if context is None:
         found = _search_at_once(objective, items, k, stop_share)
         if found is not None:

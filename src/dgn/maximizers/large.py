@@ -15,7 +15,7 @@ import numpy as np
 
 from dgn.arrays import Array, Float, device_of, namespace
 from dgn.errors import InvalidInput
-from dgn.kernels import Coverage, LargeSet
+from dgn.kernels import LargeSet
 from dgn.maximizers._checks import (
     checked_count,
     checked_items,
@@ -24,6 +24,7 @@ from dgn.maximizers._checks import (
     over_sets,
 )
 from dgn.maximizers.selection import Certificate, Selection, Selections, largest_sum
+from dgn.maximizers.sparse import is_sparse, search_samples, sparse_set
 from dgn.objectives import Items, SetFunction, State
 
 _ELEMENTS_PER_CHUNK = 1 << 20
@@ -46,7 +47,8 @@ def lazy_greedy(
 
     Args:
         objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
-        items: Items, or an array of features: [items, features] or [batch, items, features].
+        items: Items, or an array of features: [items, features] or [batch, items, features]; or a
+            SciPy sparse matrix, [items, features].
         k: The number of items to select.
         context: What is already covered: f(· | context) is maximized instead of f.
         stop_share: Stop before an item that adds less than this share of what the first one added.
@@ -54,13 +56,18 @@ def lazy_greedy(
     Returns:
         One Selection for a single set, Selections for a batch.
     """
-    items = checked_items(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
+    if is_sparse(items):
+        return search_lazily(sparse_set(objective, items, context), k, stop_share)
+    items = checked_items(objective, items, context)
 
     def search(function: SetFunction, own: Items, given: State | None) -> Selection:
         coverage = compiled_for_numpy(function, own.features)
         if coverage is not None:
-            return _compiled_search(coverage, function, own, given, k, stop_share)
+            level = function.empty(own.slice(0, 1), given).level[0]
+            return search_lazily(
+                LargeSet(coverage, own.features[0], own.mask[0], level), k, stop_share
+            )
         growing = _GrowingSelection(function, own, given, stop_share)
         queue = _CeilingQueue(growing.all_gains(), own.mask[0])
         bound = growing.bound(queue.ceilings, k)
@@ -93,7 +100,8 @@ def stochastic_greedy(
 
     Args:
         objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
-        items: Items, or an array of features: [items, features] or [batch, items, features].
+        items: Items, or an array of features: [items, features] or [batch, items, features]; or a
+            SciPy sparse matrix, [items, features].
         k: The number of items to select.
         seed: The seed of the random samples.
         epsilon: Between 0 and 1; smaller values draw larger samples.
@@ -103,10 +111,13 @@ def stochastic_greedy(
     Returns:
         One Selection for a single set, Selections for a batch.
     """
-    items = checked_items(objective, items, context)
     k, stop_share = checked_count(k), checked_share("stop_share", stop_share)
     if checked_share("epsilon", epsilon) in (0, 1):
         raise InvalidInput("epsilon", found=f"{epsilon}", allowed="a number between 0 and 1")
+    if is_sparse(items):
+        large = sparse_set(objective, items, context)
+        return search_samples(large, k, seed, epsilon, stop_share)
+    items = checked_items(objective, items, context)
 
     def search(function: SetFunction, own: Items, given: State | None) -> Selection:
         growing = _GrowingSelection(function, own, given, stop_share)
@@ -128,17 +139,8 @@ def stochastic_greedy(
     return over_sets(search, objective, items, context)
 
 
-def _compiled_search(
-    coverage: Coverage,
-    function: SetFunction,
-    items: Items,
-    context: State | None,
-    k: int,
-    stop_share: float,
-) -> Selection:
+def search_lazily(large: LargeSet, k: int, stop_share: float) -> Selection:
     """The search by a compiled kernel; the certificate is that of the first and the last prefix."""
-    level = function.empty(items.slice(0, 1), context).level[0]
-    large = LargeSet(coverage, items.features[0], items.mask[0], level)
     gains = large.gains()
     bound = largest_sum(gains[None, :], k)[0].item()
     chosen, added, after = large.lazy(gains, k, stop_share)

@@ -252,8 +252,10 @@ class FeatureCoverage(WeightedCoverage):
         return self.concave.of(items * best)
 
     def _is_usual(self, largest: float, lightest: float, heaviest: float) -> bool:
-        # A cap may be tiny, and what a concave function of the user does is not known.
+        # What a concave function of the user does is not known.
         is_known = type(self.concave) in _SCALE_FREE
+        if type(self.concave) is Saturated:
+            is_known = 1e-6 <= self.concave.cap <= 1e6
         return is_known and super()._is_usual(largest, lightest, heaviest)
 
     def check_precision(self, items: Items, context: State, largest: float) -> None:
