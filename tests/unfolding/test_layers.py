@@ -327,9 +327,8 @@ compiled_layers = torch.compile(layers, fullgraph=True, backend="eager")
 compiled_function = torch.compile(unfold, fullgraph=True, backend="eager")
 traced_function = torch.compile(unfold, fullgraph=True, backend="aot_eager")
 results = []
-for run in (
-    unfold, compiled_function, traced_function, lambda x, w: compiled_layers(FeatureCoverage(w), Items(x, mask))
-):
+run_layers = lambda x, w: compiled_layers(FeatureCoverage(w), Items(x, mask))
+for run in (unfold, compiled_function, traced_function, run_layers):
     x = features.clone().requires_grad_()
     found = run(x, weights)
     outputs = found.membership, found.log_probs, found.log_others, found.value

@@ -12,8 +12,9 @@ from dgn.gpu.growth import increase, log1p, prepare, slopes
 from dgn.kernels import FORMS
 from dgn.numerics import lowest_log
 
-_LARGEST = 1 << 15
-"""The most numbers of a set that fit into the registers of a program."""
+_LARGEST = 1 << 13
+"""The most numbers of a set that fit into the registers of a program, its gradient included; beyond
+them, the layers one by one are faster."""
 
 
 def fits(items: int, width: int) -> bool:
@@ -50,7 +51,7 @@ def unfold(
         HAS_NOISE=noise is not None,
         N=_padded(items),
         U=_padded(width),
-        num_warps=_warps(items, width, 4096),
+        num_warps=_warps(items, width, 1),
     )
     if features.is_cuda:
         torch._assert_async((smallest >= 0).all())  # pyright: ignore
@@ -89,7 +90,7 @@ def slope(
         IS_HARD=is_hard,
         N=_padded(items),
         U=_padded(width),
-        num_warps=max(4, _warps(items, width, 2048)),
+        num_warps=_warps(items, width, 4),
     )
     return found
 
@@ -112,8 +113,9 @@ def _padded(size: int) -> int:
     return max(8, triton.next_power_of_2(size))
 
 
-def _warps(items: int, width: int, numbers_per_warp: int) -> int:
-    return min(16, max(1, _padded(items) * _padded(width) // numbers_per_warp))
+def _warps(items: int, width: int, least: int) -> int:
+    """Few warps wait less for each other, and have more registers each."""
+    return max(least, _padded(items) * _padded(width) // 4096)
 
 
 def _rows(rows: Tensor) -> Tensor:
