@@ -67,33 +67,10 @@ class Contender:
 
 def run() -> None:
     print(f"\nThe search is {kernels.describe()}.")
-    _limits()
     random = np.random.default_rng(0)
     batch = random.random((QUERIES, ITEMS, FEATURES), dtype=np.float32)
     _queries(batch)
     _forms(batch[:512])
-
-
-def _limits() -> None:
-    """What this machine can do at best: copies, and logarithms in one core's cache."""
-    source = np.zeros(64 << 20, np.float32)
-    target = np.empty_like(source)
-    copied = 2 * source.nbytes / seconds(lambda: np.copyto(target, source))
-    small = np.random.default_rng(0).random(4096, dtype=np.float32)
-    out = np.empty_like(small)
-
-    def by_numpy() -> None:
-        for _ in range(100):
-            np.log1p(small, out=out)
-
-    sets = np.random.default_rng(0).random((64, ITEMS, FEATURES), dtype=np.float32)
-    ours = seconds(lambda: greedy(FeatureCoverage(), sets, 1), repeats=31) / (2 * sets.size)
-    rows = [
-        ("copy, read and written", f"{copied / 1e9:.1f} GB/s"),
-        ("log1p of NumPy, one core", f"{100 * small.size / seconds(by_numpy) / 1e9:.2f} · 10⁹/s"),
-        ("log1p of the kernel with everything around it", f"{1 / ours / 1e9:.2f} · 10⁹/s"),
-    ]
-    print_table("Limits of this machine, float32", ("", "throughput"), rows)
 
 
 def _queries(batch: np.ndarray) -> None:
@@ -118,7 +95,7 @@ def _queries(batch: np.ndarray) -> None:
     for name, contender in contenders.items():
         work = contender.work
         with contender.conditions():
-            single[name] = seconds(lambda w=work: w(one), repeats=101)
+            single[name] = seconds(lambda w=work: w(one), repeats=1001)
             if contender.knows_batches:
                 many[name] = seconds(lambda w=work: w(batch), repeats=5) / len(batch)
             else:

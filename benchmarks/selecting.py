@@ -28,8 +28,17 @@ def run() -> None:
         {"query": q.text, "passages": q.texts, "titles": [p.title for p in q.passages]}
         for q in queries
     ]
+    pages = [
+        {"id": str(number), "title": q.passages[0].title, "sentences": q.texts}
+        for number, q in enumerate(queries)
+    ]
+    index = selector.index(pages)
+    asked = [(query.text, [str(number)]) for number, query in enumerate(queries)]
     costs = {
         "dgn, one query per call": seconds(lambda: [selector.select(**r, k=K) for r in rows]),
+        "dgn, one query per call, passages indexed": seconds(
+            lambda: [index.select(query, documents=page, k=K) for query, page in asked]
+        ),
         "dgn, batches of 64": seconds(lambda: list(selector.select_many(rows, k=K))),
         "dgn, batches of 64, with scores and coverage": seconds(
             lambda: [(one.scores, one.coverage) for one in selector.select_many(rows, k=K)]
