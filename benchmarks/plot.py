@@ -25,7 +25,9 @@ def main() -> None:
         color=[OURS if name.startswith("dgn") else OTHERS for name in names],
     )
     left.bar_label(bars, fmt="%.0f", padding=3)
-    left.set_title("µs per query, 7 of 30 items with 256 features,\n4,096 queries; peers use one core")
+    left.set_title(
+        "µs per query, 7 of 30 items with 256 features\n(4,096 queries; peers: one core)"
+    )
     batches = (256, 1024, 4096)
     table = _rows("*-h200-training.txt")
     kinds = {
