@@ -52,6 +52,11 @@ class Processes:
         dist.broadcast(box, src=0)
         return tuple(float(number) for number in box)
 
+    def wait(self) -> None:
+        """Wait for all processes: one that leaves while others are at work may be aborted."""
+        if self.size > 1:
+            dist.barrier()
+
 
 def join_processes(device: torch.device) -> Processes:
     """The processes that torchrun started, or this single one."""

@@ -100,7 +100,9 @@ def train(
     device = find_device(config.machine.device)
     processes = join_processes(device)
     try:
-        return _train(config, folder, device, processes, on_step, on_epoch)
+        result = _train(config, folder, device, processes, on_step, on_epoch)
+        processes.wait()
+        return result
     finally:
         leave_processes()
 
