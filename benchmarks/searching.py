@@ -58,7 +58,7 @@ class Contender:
     def conditions(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if self.cores is not None:
-                patch = mock.patch("dgn.kernels.searches.available_cores", return_value=self.cores)
+                patch = mock.patch("dgn.kernels.problems.available_cores", return_value=self.cores)
                 stack.enter_context(patch)
             if not self.compiled:
                 stack.enter_context(mock.patch.object(kernels, "is_available", lambda: False))  # noqa: PT008

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compiled import KINDS, function_of, needs_kernels
 from dgn import kernels
 from dgn.cli.main import main
 from dgn.errors import InvalidInput
@@ -18,39 +19,11 @@ from dgn.kernels import build
 from dgn.maximizers import budgeted, greedy, lazy_greedy, stochastic_greedy
 from dgn.maximizers.greedy import _search
 from dgn.objectives import (
-    Concave,
     FacilityLocation,
     FeatureCoverage,
     Items,
     Log1p,
-    OneMinusExp,
-    Power,
-    ProbabilisticCoverage,
-    Saturated,
-    SetFunction,
-    Sqrt,
 )
-
-needs_kernels = pytest.mark.skipif(
-    not kernels.is_available(), reason=f"the search is {kernels.describe()}"
-)
-CONCAVE: list[Concave] = [
-    Log1p(),
-    Sqrt(),
-    Power(1.0),
-    Saturated(1.5),
-    OneMinusExp(),
-    Power(0.7),
-]
-
-
-def function_of(kind: int, weights: np.ndarray | None) -> SetFunction:
-    if kind < len(CONCAVE):
-        return FeatureCoverage(weights, CONCAVE[kind])
-    return FacilityLocation(weights) if kind == len(CONCAVE) else ProbabilisticCoverage(weights)
-
-
-KINDS = range(len(CONCAVE) + 2)
 
 
 def instance(seed: int, dtype: type) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, int]:
@@ -179,8 +152,8 @@ def test_batches_threads_and_contexts_change_nothing(
     features = random.random((64, 9, 20)).astype(np.float32)
     f = function_of(kind, random.random((64, 20)).astype(np.float32))
     whole = greedy(f, features, 4)
-    monkeypatch.setattr("dgn.kernels.searches._WORK_PER_THREAD", 1)
-    monkeypatch.setattr("dgn.kernels.searches.available_cores", lambda: 3)
+    monkeypatch.setattr("dgn.kernels.problems._WORK_PER_THREAD", 1)
+    monkeypatch.setattr("dgn.kernels.problems.available_cores", lambda: 3)
     assert list(greedy(f, features, 4)) == list(whole)
     for row in range(0, 64, 7):
         assert greedy(f.of_set(row), features[row], 4) == whole[row]
@@ -215,7 +188,7 @@ def test_lazy_and_stochastic_searches_of_a_large_set(
     f = function_of(kind, random.random(37))
     items = Items(features)
     context = f.add(items, f.empty(items), np.eye(3000)[5:6])
-    monkeypatch.setattr("dgn.kernels.searches._WORK_PER_THREAD", 1000)
+    monkeypatch.setattr("dgn.kernels.problems._WORK_PER_THREAD", 1000)
     for given in (None, context):
         for share in (0.0, 0.6):
             wanted = _search(f, items, f.empty(items, given), 20, share)[0]

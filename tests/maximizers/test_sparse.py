@@ -3,34 +3,17 @@
 import numpy as np
 import pytest
 
+from compiled import KINDS, function_of, needs_kernels
 from dgn import InvalidInput, kernels
 from dgn.maximizers import greedy, lazy_greedy, stochastic_greedy
 from dgn.objectives import (
-    Concave,
     FacilityLocation,
     FeatureCoverage,
     Items,
-    Log1p,
-    OneMinusExp,
     Power,
-    ProbabilisticCoverage,
-    Saturated,
-    SetFunction,
-    Sqrt,
 )
 
 sparse = pytest.importorskip("scipy.sparse")
-CONCAVE: list[Concave] = [Log1p(), Sqrt(), Power(1.0), Saturated(1.5), OneMinusExp(), Power(0.7)]
-KINDS = len(CONCAVE) + 2
-needs_kernels = pytest.mark.skipif(
-    not kernels.is_available(), reason=f"the search is {kernels.describe()}"
-)
-
-
-def function_of(kind: int, weights: np.ndarray | None) -> SetFunction:
-    if kind < len(CONCAVE):
-        return FeatureCoverage(weights, CONCAVE[kind])
-    return FacilityLocation(weights) if kind == len(CONCAVE) else ProbabilisticCoverage(weights)
 
 
 def matrix(seed: int, dtype: type = np.float64) -> np.ndarray:
@@ -43,7 +26,7 @@ def matrix(seed: int, dtype: type = np.float64) -> np.ndarray:
 
 @needs_kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", range(KINDS))
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_same_as_the_dense_matrix(kind: int, dtype: type) -> None:
     dense = matrix(kind, dtype)
     f = function_of(kind, np.random.default_rng(kind).random(90).astype(dtype))

@@ -4,19 +4,11 @@ They are compiled when the package is installed, if there is a C compiler. Witho
 DGN_KERNELS=off in the environment, NumPy computes the same results, slower.
 """
 
+from dgn.kernels.large import LargeSet, SparseRows
 from dgn.kernels.layers import SoftSets
 from dgn.kernels.library import LEVELS, describe, highest_level, is_available
-from dgn.kernels.searches import (
-    FORMS,
-    Coverage,
-    Found,
-    LargeSet,
-    Range,
-    SparseRows,
-    budgeted,
-    greedy,
-    one_set,
-)
+from dgn.kernels.problems import FORMS, Coverage, Found, Range
+from dgn.kernels.searches import budgeted, greedy, one_set
 
 __all__ = [
     "FORMS",

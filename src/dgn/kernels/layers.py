@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.kernels.library import highest_level, library
-from dgn.kernels.searches import FORMS
+from dgn.kernels.problems import FORMS
 
 _Floats: TypeAlias = NDArray[np.float32]
 

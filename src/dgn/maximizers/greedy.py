@@ -53,7 +53,7 @@ def greedy(
     Returns:
         One Selection for a single set, Selections for a batch.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from dgn.objectives import FeatureCoverage
         >>> features = np.array([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]])

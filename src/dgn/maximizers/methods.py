@@ -36,7 +36,7 @@ def maximize(
     Returns:
         One Selection for a single set, Selections for a batch.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from dgn.objectives import FeatureCoverage
         >>> maximize(FeatureCoverage(), np.eye(3), k=2, method="lazy").indices

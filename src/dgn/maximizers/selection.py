@@ -30,6 +30,8 @@ class Certificate:
         return 1.0 if self.bound <= self.value else self.value / self.bound
 
     def __str__(self) -> str:
+        if self.ratio == 1:
+            return "100% of the best possible set"
         # Rounded down: a certificate must not promise more than it proves.
         return f"at least {math.floor(1000 * self.ratio) / 10:.1f}% of the best possible set"
 

@@ -223,7 +223,7 @@ class FeatureCoverage(WeightedCoverage):
             [batch, features]; 0 for features that do not count in `coverage`. Without a target,
             `coverage` is not defined. It does not change f.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> f = FeatureCoverage(np.ones(2))
         >>> items = Items(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))

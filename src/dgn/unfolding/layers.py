@@ -102,7 +102,7 @@ class UnfoldedGreedy(nn.Module):
         fused: Whether all layers may run as one operation, which is faster and needs less memory
             (see `dgn.unfolding.fused`). Where it does not apply, the layers run one by one.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from dgn.objectives import FeatureCoverage, Items
         >>> choose = UnfoldedGreedy(layers=2, temperature=0.01)

@@ -121,7 +121,7 @@ def test_a_used_encoder_can_be_copied_and_pickled() -> None:
     encoder = encoders()[2]
     query = query_of(1)
     _, items = encoder.encode([query])
-    copied = pickle.loads(pickle.dumps(encoder._kernel))  # noqa: S301
+    copied = pickle.loads(pickle.dumps(encoder._kernel))
     for twin in (copy.deepcopy(encoder._kernel), copied):
         texts, known = encoder.matcher.words_of([query])
         np.testing.assert_array_equal(twin.compute(known, texts)[0], items.features)
