@@ -156,7 +156,7 @@ def test_explanation_is_json_and_can_be_pickled(selection: dgn.PassageSelection)
     assert row["certificate"] == selection.certificate.ratio
     for place, word in enumerate(row["words"]):
         assert word["covered"] == pytest.approx(reasons.coverage[:, place].tolist())
-    assert pickle.loads(pickle.dumps(reasons)).to_dict() == reasons.to_dict()  # noqa: S301
+    assert pickle.loads(pickle.dumps(reasons)).to_dict() == reasons.to_dict()
 
 
 def test_objective_without_coverage_is_explained_without_words() -> None:

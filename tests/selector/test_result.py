@@ -61,7 +61,7 @@ def test_results_can_be_pickled(
     selection = selector.select(CLAIM, documents=[DOCUMENT], **limits)
     if explained:
         selection.explain()
-    again = pickle.loads(pickle.dumps(selection))  # noqa: S301
+    again = pickle.loads(pickle.dumps(selection))
     assert again == selection
     assert copy.deepcopy(selection) == selection
     assert again.passages[0].metadata == {"url": "https://example.org"}
@@ -124,7 +124,7 @@ def test_coverage_is_none_if_the_objective_does_not_define_it(made: Any) -> None
     assert all(0 <= score <= 1 for score in selection.scores)
     assert max(selection.scores) > 0
     assert "covered" not in str(selection.explain())
-    assert pickle.loads(pickle.dumps(selection)) == selection  # noqa: S301
+    assert pickle.loads(pickle.dumps(selection)) == selection
 
 
 @pytest.mark.parametrize("limits", [*LIMITS, {"k": 1, "max_tokens": 30}], ids=str)

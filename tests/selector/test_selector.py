@@ -388,6 +388,6 @@ def test_selecting_needs_no_torch() -> None:
 def test_a_selector_can_be_copied_into_another_process() -> None:
     selector = untrained()
     before = selector.select("The ship sank in 1901.", ["It sank in 1901.", "Bread is baked."], k=1)
-    for twin in (pickle.loads(pickle.dumps(selector)), copy.deepcopy(selector)):  # noqa: S301
+    for twin in (pickle.loads(pickle.dumps(selector)), copy.deepcopy(selector)):
         after = twin.select("The ship sank in 1901.", ["It sank in 1901.", "Bread is baked."], k=1)
         assert (after.indices, after.gains) == (before.indices, before.gains)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ class PageStore:
         self._connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
+        # Python 3.13 warns of a connection that is dropped without being closed.
+        weakref.finalize(self, self._connection.close)
         try:
             meta = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
         except sqlite3.DatabaseError as error:

@@ -23,6 +23,9 @@ Source: TypeAlias = Literal["text", "title", "similar"]
 _LEAST_INCREASE = 0.02
 """A smaller increase of coverage is not reported."""
 
+_LEAST_WORTH = 0.1
+"""An item that covers less than this share of the best one covers next to nothing."""
+
 
 @dataclass(frozen=True)
 class WordCoverage:
@@ -33,8 +36,8 @@ class WordCoverage:
         before: How far it was covered before.
         after: How far it is covered now.
         source: "text" if the passage contains the word or a form of it, "title" if the title of
-            its document does, and "similar" if the passage or its neighbours contain only words
-            that are similar.
+            its document does, and "similar" if the passage, its title or its neighbours
+            contain only words that are similar.
     """
 
     word: str
@@ -51,6 +54,7 @@ class SelectedPassage:
         index: The passage.
         passage: Its text and where it comes from.
         gain: What it added.
+        gains: What it would have added at each step, up to the one at which it was selected.
         word_gain: The part of the gain that comes from words of the query; the rest comes from
             features without names and from scores of the user.
         runner_up: The passage with the second largest gain at that step; None if there was none.
@@ -62,6 +66,7 @@ class SelectedPassage:
     index: int
     passage: Passage
     gain: float
+    gains: tuple[float, ...]
     word_gain: float
     runner_up: int | None
     runner_up_gain: float
@@ -78,8 +83,11 @@ class PassedPassage:
         passage: Its text and where it comes from.
         gains: What it would have added at each step.
         like: The selected passage that covers most of what it covers, or the passage that it
-            repeats; None if it covers nothing.
+            repeats; None if it covers nothing, or next to nothing.
         overlap: The share of what it covers that this passage covers too.
+        is_left_out: Whether `min_relevance` left it out before the search; its gains are then 0.
+        is_repeat: Whether it repeats `like`, so that it took no part in the search; its gains are
+            then 0.
     """
 
     index: int
@@ -87,6 +95,8 @@ class PassedPassage:
     gains: tuple[float, ...]
     like: int | None
     overlap: float
+    is_left_out: bool = False
+    is_repeat: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +143,22 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as JSON can hold it."""
+        content = set(self.content_words)
         return {
             "query": self.query,
             "words": [
-                {"word": word, "weight": weight, "covered": [float(share) for share in column]}
-                for word, weight, column in zip(
-                    self.words, self.weights, self.coverage.T, strict=True
-                )
+                {
+                    "word": word,
+                    "weight": self.weights[place],
+                    "is_content": place in content,
+                    "covered": [float(share) for share in self.coverage[:, place]],
+                }
+                for place, word in enumerate(self.words)
             ],
             "selected": [asdict(one) for one in self.selected],
             "passed": [asdict(one) for one in self.passed],
             "certificate": self.certificate.ratio,
+            "per_token": self.per_token,
         }
 
     def __str__(self) -> str:
@@ -204,6 +219,7 @@ def explain_passages(
             step.index,
             query.passages[step.index],
             step.gain,
+            tuple(earlier.gains[step.index] for earlier in steps[: number + 1]),
             float(_facet_gains(facets, step).sum()),
             step.runner_up,
             step.runner_up_gain,
@@ -246,10 +262,11 @@ def _increases(
     said = stems_of(passage.text), stems_of(title_text(passage.title))
     places = [p for p in range(len(names)) if after[p] - before[p] >= _LEAST_INCREASE]
     places.sort(key=lambda place: -gains[place])
-    return tuple(
-        WordCoverage(names[p], float(before[p]), float(after[p]), _source(names[p], *said))
-        for p in places
-    )
+    found: dict[str, WordCoverage] = {}  # a word that the query repeats is told once
+    for p in places:
+        own = WordCoverage(names[p], float(before[p]), float(after[p]), _source(names[p], *said))
+        found.setdefault(names[p].lower(), own)
+    return tuple(found.values())
 
 
 def _source(word: str, text: frozenset[str], title: frozenset[str]) -> Source:
@@ -273,7 +290,12 @@ def _passed(
             continue
         twin = query.twins[index]
         if twin != index:
-            found.append(PassedPassage(index, passage, (0.0,) * len(steps), twin, 1.0))
+            nothing = (0.0,) * len(steps)
+            found.append(PassedPassage(index, passage, nothing, twin, 1.0, is_repeat=True))
+            continue
+        if index >= items.size or not items.mask[0, index]:
+            nothing = (0.0,) * len(steps)
+            found.append(PassedPassage(index, passage, nothing, None, 0.0, is_left_out=True))
             continue
         nearest = int(overlaps[index].argmax()) if overlaps[index].any() else None
         found.append(
@@ -292,11 +314,16 @@ def _passed(
 def _overlaps(
     objective: SetFunction, items: Items, selected: tuple[int, ...]
 ) -> NDArray[np.float64]:
-    """[items, selected], the share of what an item covers that a selected item covers too."""
+    """[items, selected], the share of what an item covers that a selected item covers too.
+
+    It is 0 for an item that covers next to nothing: what it shares says nothing then.
+    """
     alone = objective.contributions(items, objective.empty(items))
     worth = np.asarray(alone, np.float64)[0]
     overlaps = np.zeros((len(worth), len(selected)))
-    total = np.maximum(worth.sum(axis=1), 1e-12)
+    total = worth.sum(axis=1)
+    covers = total > _LEAST_WORTH * total.max(initial=0.0)
     for place, index in enumerate(selected):
-        overlaps[:, place] = np.minimum(worth, worth[index]).sum(axis=1) / total
+        shared = np.minimum(worth, worth[index]).sum(axis=1)
+        overlaps[covers, place] = shared[covers] / total[covers]
     return overlaps

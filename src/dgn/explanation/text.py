@@ -12,6 +12,7 @@ _PASSED_SHOWN = 3
 _WORDS_SHOWN = 6
 _LONGEST_SELECTED = 400
 _LONGEST_PASSED = 70
+_NOTHING_COVERED = 0.01
 
 Line = list[tuple[str, str]]
 """Pieces of text, each with its style in a terminal; empty for none."""
@@ -44,6 +45,8 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
     if explanation.selected and explanation.certificate.value <= 0:
         yield [("no passage adds anything to the query", "yellow")]
     elif explanation.selected and explanation.words:
+        if explanation.selected[-1].covered < _NOTHING_COVERED:
+            yield [("the passages do not mention the query; this selection means little", "yellow")]
         yield [
             (f"{explanation.selected[-1].covered:.0%} of the query is covered", "green"),
             (f"; the selection reaches {explanation.certificate}", "dim"),
@@ -85,21 +88,25 @@ def _selected_lines(one: SelectedPassage, explanation: Explanation) -> Iterator[
         return
     content = {explanation.words[place] for place in explanation.content_words}
     covers = [word for word in one.covers if word.word in content]
+    small = [word.word for word in one.covers if word.source != "similar"][:_WORDS_SHOWN]
+    further = "" if one is explanation.selected[0] else "further "
     if covers:
-        yield from _cover_lines(covers[:_WORDS_SHOWN])
-    elif one.covers:
-        small = ", ".join(word.word for word in one.covers[:_WORDS_SHOWN])
-        yield [(f"    covers no further content word of the query, only {small}", "dim")]
+        yield from _cover_lines(covers[:_WORDS_SHOWN], one.passage)
+    elif small:
+        only = ", ".join(small)
+        yield [(f"    covers no {further}content word of the query, only {only}", "dim")]
     else:
-        yield [("    covers no further word of the query", "dim")]
+        yield [(f"    covers no {further}word of the query", "dim")]
 
 
-def _cover_lines(covers: Sequence[WordCoverage]) -> Iterator[Line]:
+def _cover_lines(covers: Sequence[WordCoverage], passage: Passage) -> Iterator[Line]:
     """The words that the passage contains, those of its title, and those that are only similar."""
+    has_more = passage.title or passage.position is not None
+    similar = "it, its title or its neighbours say" if has_more else "says"
     openings = {
         "text": "    covers ",
         "title": "    by its title ",
-        "similar": "    says something similar to ",
+        "similar": f"    {similar} something similar to ",
     }
     for source, opening in openings.items():
         own = [word for word in covers if word.source == source]

@@ -96,7 +96,7 @@ class Problem:
     def coverage_after(self, indices: Sequence[int]) -> NDArray[np.float64] | None:
         """[selected + 1], the share of the query that is covered; None if it is not defined."""
         found = self.covered(indices)
-        return None if found is None else np.clip(found[0] @ found[1], 0.0, 1.0)
+        return None if found is None else np.clip(_weighted(*found), 0.0, 1.0)
 
     def progress(self, indices: Sequence[int]) -> tuple[NDArray[np.float64], float]:
         """How much is reached after 0, 1, … of these passages, and what all passages reach.
@@ -123,7 +123,7 @@ class Problem:
         state = f.add(alone, f.empty(alone), np.ones((alone.batch, 1), alone.features.dtype))
         found = _normalized(f.coverage(state))
         if found is not None:
-            relevance = found[0] @ found[1]
+            relevance = _weighted(*found)
         else:
             everything = np.ones((1, self.items.size), self.items.features.dtype)
             whole = f.value(f.add(self.items, f.empty(self.items), everything))[0]
@@ -146,7 +146,13 @@ def _normalized(
     if found is None:
         return None
     shares, weights = (np.asarray(part, np.float64) for part in found)
-    return shares, weights[0] / (weights[0].sum() or 1.0)
+    return shares, weights[0] / (weights[0][weights[0] > 0].sum() or 1.0)
+
+
+def _weighted(shares: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+    """The weighted sums; in the same order, however far a batch is padded with other features."""
+    counts = weights > 0
+    return shares[:, counts] @ weights[counts]
 
 
 def _scaled(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -216,7 +216,7 @@ class Selector:
             passages: In place of documents: loose passages.
             titles: For passages: one title for all, or one for each.
 
-        Example:
+        Examples:
             >>> index = Selector.from_pretrained().index(["Ada wrote a program. It was in 1843."])
             >>> index.select("Who wrote a program?", k=1).texts
             ('Ada wrote a program.',)
@@ -262,10 +262,10 @@ class Selector:
     def _select_in(
         self, queries: Sequence[Query], limits: Limits, problem: Problem
     ) -> list[PassageSelection]:
-        is_empty = [False] * len(queries)
+        relevant, is_empty = problem, [False] * len(queries)
         if limits.min_relevance:
-            problem, is_empty = problem.relevant(limits.min_relevance)
-        searched = problem if limits.max_tokens is None else problem.priced()
+            relevant, is_empty = problem.relevant(limits.min_relevance)
+        searched = relevant if limits.max_tokens is None else relevant.priced()
         scores = [query.scores for query in queries]
         if any(one is not None for one in scores):
             searched = searched.with_scores(scores, limits.score_weight)
@@ -278,7 +278,8 @@ class Selector:
             selection = _NOTHING if is_empty[row] else found[row]
             if limits.coverage is not None:
                 price = None if costs is None else costs[row : row + 1, : looked.items.size]
-                selection = self._cut(own, looked, selection, limits, price)
+                left = own if relevant is problem else relevant.of_query(row)
+                selection = self._cut(left, looked, selection, limits, price)
             selected.append(
                 PassageSelection(
                     **vars(selection),

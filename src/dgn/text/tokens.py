@@ -50,7 +50,7 @@ def split_words(text: str) -> list[str]:
     mean costs five points of recall at 1 on FEVER (.508 instead of .558, cosine of pooled 300-d
     vectors, dev).
 
-    Example:
+    Examples:
         >>> split_words("Sikkim -LRB- India -RRB- isn't in the U.S., is it?")
         ['Sikkim', 'India', "isn't", 'in', 'the', 'U.S', 'is', 'it']
     """
@@ -60,7 +60,7 @@ def split_words(text: str) -> list[str]:
 def split_tokens(text: str) -> list[str]:
     """The words and the punctuation marks of a text, in order.
 
-    Example:
+    Examples:
         >>> split_tokens("It isn't -LRB- yet -RRB- .")
         ['It', "isn't", '(', 'yet', ')', '.']
     """

@@ -370,8 +370,9 @@ def _compare(
     near = np.maximum(cosines, SAME_STEM * same)
     near[flat[:, None] == query] = 1
     if asked[:, 0].any():
-        alike = np.where(asked[:, 1] > 0, words.kinds[flat, 1][:, None], is_number[:, None])
-        alike = (alike * asked[:, 0]) > 0
+        wants_year, is_year = asked[:, 1] > 0, words.kinds[flat, 1][:, None] > 0
+        is_asked = (wants_year & is_year) | (~wants_year & is_number[:, None])
+        alike = (asked[:, 0] > 0) & is_asked
         near = np.where(alike & ~same, SOME_NUMBER, near)
         near[same & (asked[:, 0] > 0)] = 1
     consecutive = np.zeros_like(same)
