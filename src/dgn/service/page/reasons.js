@@ -1,0 +1,74 @@
+// What the page says about a sentence and about the set, in words.
+
+export const percent = (share) => `${Math.round(100 * share)}%`;
+
+// Rounded down: a certificate must not promise more than it proves.
+const floored = (share) => `${(Math.floor(1000 * share) / 10).toFixed(1)}%`;
+
+export function coverLines(covers, passage) {
+  const hasMore = passage.title || passage.position !== null;
+  const sources = [
+    ["text", "It covers"],
+    ["title", "By its title it covers"],
+    ["similar", `${hasMore ? "It, its title or its neighbours say" : "It says"} something similar to`],
+  ];
+  return sources.map(([source, opening]) => {
+    const words = covers.filter((one) => one.source === source);
+    const parts = words.map((one) => {
+      const before = one.before >= 0.005 ? `${percent(one.before)} → ` : "";
+      return `${one.word} ${before}${percent(one.after)}`;
+    });
+    return parts.length ? `${opening} ${parts.join(", ")}.` : "";
+  }).filter(Boolean);
+}
+
+// A sentence by its first words: its number is not shown in the text.
+export function named(index, explanation) {
+  const { selected, passed } = explanation;
+  const { text } = [...selected, ...passed].find((one) => one.index === index).passage;
+  const words = text.split(/\s+/).slice(0, 7).join(" ");
+  return `“${words.slice(0, 60)}${words.length < text.length ? "…" : ""}”`;
+}
+
+export function whyTaken(one, round, explanation) {
+  const lines = [`Pick ${round}: it adds ${one.gain.toFixed(2)}, the most of all in round ${round}.`];
+  if (explanation.per_token) {
+    lines[0] = `Pick ${round}: it adds ${one.gain.toFixed(2)}. With a token limit, sentences are `
+      + "chosen by what they add per token.";
+  } else if (one.runner_up !== null) {
+    lines.push(`The next best was ${named(one.runner_up, explanation)} with ${one.runner_up_gain.toFixed(2)}.`);
+  }
+  const covers = coverLines(one.covers, one.passage);
+  const nothing = `It covers no ${round > 1 ? "further " : ""}word of the query.`;
+  lines.push(...(covers.length ? covers : [nothing]));
+  return lines;
+}
+
+export function whyNot(one, explanation) {
+  if (one.is_left_out) {
+    return ["Left out before the search: by itself it covers less of the query than the limit."];
+  }
+  if (one.is_repeat) return [`It repeats ${named(one.like, explanation)} and took no part in the search.`];
+  const lines = explanation.selected.map((taken, place) => {
+    const own = one.gains[place].toFixed(2);
+    return `Round ${place + 1}: it would have added ${own}; ${named(taken.index, explanation)} was taken `
+      + `and added ${taken.gain.toFixed(2)}.`;
+  });
+  lines.unshift("Not taken.");
+  if (explanation.per_token) lines.push("With a token limit, sentences are chosen by what they add per token.");
+  if (one.like === null) lines.push("It hardly mentions the query.");
+  else lines.push(`${percent(one.overlap)} of what it covers is covered by ${named(one.like, explanation)}, too.`);
+  return lines;
+}
+
+export function certificateText(explanation) {
+  const count = explanation.selected.length;
+  if (!count) return "Nothing was selected.";
+  const among = explanation.per_token ? "within the token limit" : `of ${count} sentence${count > 1 ? "s" : ""}`;
+  const best = explanation.certificate >= 1
+    ? `No other set ${among} has a higher score: this one is proved to be the best.`
+    : `The score of this set is at least ${floored(explanation.certificate)} of the best that any `
+      + `set ${among} can reach. This is proved for this query, not estimated.`;
+  return `${best} It is a statement about the model's score: it does not say that the sentences are `
+    + "true, or that they support the claim.";
+}
