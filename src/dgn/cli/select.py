@@ -70,7 +70,24 @@ def add_parser(commands: Any) -> None:
     select.add_argument("--explain", action="store_true", help="print the reasons")
     select.add_argument("--plot", type=figure_file, metavar="FIGURE", help="draw the reasons")
     select.add_argument("--json", action="store_true", help="print JSON")
-    select.add_argument("--out", type=new_file, metavar="FILE", help="JSONL file for --queries")
+    select.add_argument(
+        "--out",
+        metavar="FILE",
+        help="JSONL file for --queries; with --workers or --engine, a folder of Parquet files",
+    )
+    select.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="many files: --queries is a glob of JSONL or Parquet files, --out a folder; a rerun "
+        "does what is missing",
+    )
+    select.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        help="who does it: processes of this machine, or Ray (needs dgn[ray])",
+    )
+    select.add_argument("--address", help="address of a Ray cluster; by default one is started")
     select.add_argument(
         "--batch-size",
         type=positive,
@@ -85,7 +102,15 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    is_job = bool(options.workers or options.engine or options.address)
+    if options.out:
+        try:
+            options.out = Path(options.out) if is_job else new_file(options.out)
+        except argparse.ArgumentTypeError as error:
+            options.parser.error(f"argument --out: {error}")
     _check(options)
+    if is_job:
+        return _run_job(options)
     from dgn.selector import Selector
 
     selector = Selector.from_pretrained(options.model)
@@ -114,9 +139,11 @@ def _check(options: argparse.Namespace) -> None:
     problem = ""
     if options.queries and (options.query or options.plot):
         problem = "--queries cannot be combined with a query or with --plot."
-    elif not options.queries and not options.query:
+    elif options.query is not None and not options.query.strip():
+        problem = "The query is empty."
+    elif not options.queries and options.query is None:
         problem = "Pass a query and text files (- for standard input), or --queries FILE."
-    elif not options.queries and os.path.isfile(options.query):
+    elif not options.queries and os.path.isfile(str(options.query)):
         problem = f"The first argument is the query, and {options.query} is a file."
     elif not options.queries and not options.pages:
         problem = "The query has no pages; pass text files, or - for standard input."
@@ -132,6 +159,47 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInput("arguments", message=problem)
     refuse_overwriting(options.out, [options.queries])
     refuse_overwriting(options.plot, options.pages, "--plot")
+
+
+def _run_job(options: argparse.Namespace) -> int:
+    """Many files into a folder, on this machine or on Ray."""
+    if not options.queries or not options.out or options.explain or options.no_titles:
+        raise InvalidInput(
+            "arguments",
+            message="--workers, --engine and --address need --queries and --out FOLDER, and cannot "
+            "be combined with --explain or --no-titles.",
+        )
+    if options.address and options.engine != "ray":
+        raise InvalidInput("arguments", message="--address needs --engine ray.")
+    from dgn.batch import plan_job, run_job
+
+    job = plan_job(
+        options.queries,
+        options.out,
+        model=options.model,
+        limits=_limits(options),
+        skip_bad=options.skip_bad,
+        batch_size=options.batch_size,
+    )
+
+    def report(done: int, everything: int, rows: int, seconds: float) -> None:
+        speed = f"{rows / seconds:,.0f} queries/s" if seconds else ""
+        print(f"{done} of {everything} partitions, {rows:,} queries, {speed}", file=sys.stderr)
+
+    missing = len(job.missing())
+    done = run_job(
+        job,
+        engine=options.engine or "local",
+        workers=options.workers,
+        address=options.address,
+        report=report,
+    )
+    if not missing:
+        print("nothing is missing", file=sys.stderr)
+    if done.bad:
+        print(f"{done.bad:,} broken rows: {job.out / 'bad'}", file=sys.stderr)
+    print(f"selections: {job.out}", file=sys.stderr)
+    return 0
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
