@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint types bench clean
+.PHONY: help setup demo test lint types site serve bench clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -28,6 +28,12 @@ lint: $(READY)  ## ruff, and the direction of imports
 
 types: $(READY)  ## pyright, strict on src and experiments
 	$(BIN)/pyright
+
+site: $(READY)  ## Build the documentation site into build/site
+	$(BIN)/python scripts/site
+
+serve: $(READY)  ## Serve the page and the HTTP API on this machine
+	$(BIN)/dgn serve
 
 bench: $(READY)  ## Measure speed as ratios, side by side
 	$(BIN)/python -m benchmarks

@@ -19,6 +19,8 @@ ALL = (
     "vec_file",
     "fever_text",
     "selecting",
+    "serving",
+    "scaling",
     "busy_machine",
     "training",
     "facets_training",

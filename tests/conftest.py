@@ -1,9 +1,12 @@
 """Shape checks are on in the tests: jaxtyping's annotations, enforced by beartype."""
 
 import atexit
+import importlib.util
 import os
+import re
 import shutil
 import tempfile
+from pathlib import Path
 
 from hypothesis import settings
 from jaxtyping import install_import_hook
@@ -26,3 +29,17 @@ install_import_hook([f"dgn.{module}" for module in CHECKED], "checking.check")
 # The same examples every time, so that a failure can be repeated.
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
+
+# The script of the Ray tests is imported only where Ray is installed.
+collect_ignore = [] if importlib.util.find_spec("ray") else ["batch/ray_cluster.py"]
+
+# Where torch is not installed, the tests of everything else run all the same.
+if importlib.util.find_spec("torch") is None:
+    _TORCH = re.compile(
+        r"^\s*(import torch|from torch|from (instances|models|small_features) )", re.M
+    )
+    collect_ignore += [
+        str(path)
+        for path in Path(__file__).parent.rglob("*.py")
+        if path.name != "conftest.py" and _TORCH.search(path.read_text(encoding="utf-8"))
+    ]

