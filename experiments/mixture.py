@@ -25,7 +25,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from dgn.data import Example
 from dgn.encoders.facets.encoder import FacetEncoder
 from dgn.encoders.facets.formula import compute_facets
-from dgn.encoders.facets.matching import Matches, QueryMatches, WordTable
+from dgn.encoders.facets.matching import BY_PAIR, Matches, QueryMatches, WordTable
 from dgn.encoders.facets.network import FacetModule
 from dgn.encoders.facets.weights import STATISTICS, FacetSizes, FacetWeights
 from dgn.selector import Selector
@@ -62,6 +62,7 @@ class Settings:
     greedy_share: float = 0.0
     teacher_share: float = 0.5
     networks: int = 1
+    hidden_words: float = 0.0
     seed: int = 0
 
 
@@ -189,7 +190,10 @@ def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> F
     started = time.monotonic()
     for step in range(settings.steps):
         chosen = [domains[int(random.integers(len(domains)))] for _ in range(settings.batch)]
-        windows = [window(own[int(random.integers(len(own)))], random) for own in chosen]
+        windows = [
+            window(own[int(random.integers(len(own)))], random, settings.hidden_words)
+            for own in chosen
+        ]
         batch = batch_of([one for one in windows if one.gold.any() and not one.gold.all()])
         facets = compute_facets(module.weights, batch.matches, module.dropout)
         loss = _relevance_loss(facets.logits, batch, settings.teacher_share)
@@ -251,8 +255,12 @@ def _relevance_loss(logits: Tensor, batch: TrainingBatch, teacher_share: float) 
     return (1 - teacher_share) * listwise.mean() + (_BINARY_SHARE + teacher_share) * binary
 
 
-def window(row: Row, random: np.random.Generator) -> Row:
-    """A part of a query's passages, sometimes without their order and their titles."""
+def window(row: Row, random: np.random.Generator, hidden: float) -> Row:
+    """A part of a query's passages, sometimes without their order and their titles.
+
+    A share of the words of the query is left out, and a passage seems not to contain a share of
+    the others.
+    """
     count = len(row.gold)
     kept = np.arange(count)
     if count > _LONGEST_WINDOW:
@@ -272,7 +280,18 @@ def window(row: Row, random: np.random.Generator) -> Row:
             parts[name] = np.zeros_like(parts[name])
     if random.random() < 0.25:  # no titles
         parts["title"] = np.zeros_like(parts["title"])
-    return Row(replace(one, **parts), row.words, row.gold[kept], row.hard, row.teacher[kept])
+    words = one.query
+    if hidden:
+        is_left = random.random(len(words)) >= hidden
+        is_left[int(random.integers(len(words)))] = True
+        is_seen = random.random((len(kept), int(is_left.sum()))) >= hidden
+        words = words[is_left]
+        for name in BY_PAIR:
+            parts[name] = parts[name][:, is_left]
+        for name in ("similarity", "exact", "pair"):
+            parts[name] = parts[name] * is_seen
+    matches = replace(one, query=words, **parts)
+    return Row(matches, row.words, row.gold[kept], row.hard, row.teacher[kept])
 
 
 def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float64]:

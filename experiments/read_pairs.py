@@ -1,8 +1,8 @@
 r"""Train MiniLM to read a query and a passage together, for the model minilm.
 
     python -m experiments.read_pairs pack FOLDER            # here: tokens and weights, 60 MB
-    python experiments/read_pairs.py compare FOLDER OUT     # on a GPU: words and texts, compared
-    python experiments/read_pairs.py train FOLDER OUT       # on a GPU: needs torch alone
+    python -m experiments.read_pairs compare FOLDER OUT     # on a GPU: words and texts, compared
+    python -m experiments.read_pairs train FOLDER OUT       # on a GPU: needs torch alone
     python -m experiments.read_pairs ship OUT/reader.npz src/dgn/models/minilm
 
 Every domain counts alike. The linear maps of the transformer change by a matrix of low rank, so
@@ -18,7 +18,6 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from experiments.pairs import END, LONGEST, LONGEST_TEXT, NUMBER, START, Pack, Pairs, pack
+
 _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _MAPS = (
     *(f"attention.self.{part}" for part in ("query", "key", "value")),
     *("attention.output.dense", "intermediate.dense", "output.dense"),
 )
-_START, _END, _MASK, _STOP = 101, 102, 103, 1012
-_LONGEST_TEXT, _NO_WORD, _NUMBER = 254, 255, 254
-_LONGEST = {"query": 48, "title": 16, "passage": 96}
+_MASK = 103
 _BINARY_SHARE, _SMOOTHING = 0.3, 0.05
 _PARTS_OF_A_BATCH = 4
 _COMPARED_LAYERS = (4, 5, 6)
@@ -109,134 +108,6 @@ class Reader(nn.Module):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Some pairs of a query and a passage, each a text by its number; -1 for none."""
-
-    query: Any
-    title: Any
-    passage: Any
-    before: Any
-    after: Any
-
-    def __getitem__(self, places: Any) -> Pairs:
-        return Pairs(*(column[places] for column in vars(self).values()))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Pairs]) -> Pairs:
-        """All pairs of these parts, in order."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
-
-
-class Pack:
-    """The examples of all domains as tokens, in a few flat arrays; the tokens are on the device."""
-
-    def __init__(self, folder: Path, device: str, context: tuple[int, int] = (0, 0)) -> None:
-        found = dict(np.load(folder / "examples.npz"))
-        self.context = context
-        self.lengths: Any = found["text_lengths"]
-        self.words: Any = found["words"]
-        self.ends: Any = np.concatenate([[0], np.cumsum(found["counts"])])
-        self.queries, self.passages, self.titles = (
-            found[name] for name in ("queries", "passages", "titles")
-        )
-        self.gold, self.hard, self.follows = found["gold"], found["hard"], found["follows"]
-        self.domains: list[str] = found["names"].tolist()
-        self.rows = {
-            (name, part): np.flatnonzero((found["domain"] == number) & (found["is_dev"] == dev))
-            for number, name in enumerate(self.domains)
-            for dev, part in enumerate(("train", "dev"))
-        }
-        starts = np.cumsum(self.lengths) - self.lengths
-        self.device = device
-        self.tokens = torch.from_numpy(found["tokens"].astype(np.int32)).to(device)
-        self._starts = torch.from_numpy(starts).to(device)
-        self._lengths = torch.from_numpy(self.lengths.astype(np.int64)).to(device)
-
-    def pairs(
-        self, example: int, places: Any, *, titles: bool = True, neighbours: bool = True
-    ) -> Pairs:
-        """The query of an example with some of its passages."""
-        first, last = self.ends[example], self.ends[example + 1] - 1
-        own = first + places
-        nothing = np.full(len(own), -1)
-        before, after = nothing, nothing
-        if neighbours:
-            before = np.where(self.follows[own], self.passages[np.maximum(own - 1, first)], -1)
-            below = np.minimum(own + 1, last)
-            after = np.where((below > own) & self.follows[below], self.passages[below], -1)
-        query = np.full(len(own), self.queries[example])
-        return Pairs(
-            query, self.titles[own] if titles else nothing, self.passages[own], before, after
-        )
-
-    def batch(self, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-        """Tokens, kinds and mask: the query, the title and the passage, what is around it."""
-        count = len(pairs.query)
-        before, after = self.context
-        sections: list[tuple[Tensor, Tensor, int]] = [
-            self._mark(count, _START, 0),
-            self._text(pairs.query, _LONGEST["query"], 0),
-            self._mark(count, _END, 0),
-            self._text(pairs.title, _LONGEST["title"], 1),
-            self._mark(count, _STOP, 1, pairs.title >= 0),
-            self._text(pairs.passage, _LONGEST["passage"], 1),
-            self._mark(count, _END, 1),
-        ]
-        if before:
-            sections.append(self._text(pairs.before, before, 0, last=True))
-            sections.append(self._mark(count, _END, 0, pairs.before >= 0))
-        if after:
-            sections.append(self._text(pairs.after, after, 0))
-            sections.append(self._mark(count, _END, 0, pairs.after >= 0))
-        tokens = torch.cat([tokens for tokens, _, _ in sections], 1)
-        mask = torch.cat([mask for _, mask, _ in sections], 1)
-        kinds = torch.cat([torch.full_like(tokens, kind) for tokens, _, kind in sections], 1)
-        longest = int(mask.sum(1).max())
-        order = (~mask).to(torch.int8).argsort(dim=1, stable=True)[:, :longest]
-        mask = mask.gather(1, order)
-        return tokens.gather(1, order) * mask, kinds.gather(1, order) * mask, mask
-
-    def _mark(
-        self, count: int, token: int, kind: int, used: Any = None
-    ) -> tuple[Tensor, Tensor, int]:
-        tokens = torch.full((count, 1), token, device=self.device)
-        if used is None:
-            return tokens, torch.ones_like(tokens, dtype=torch.bool), kind
-        return tokens, torch.from_numpy(np.ascontiguousarray(used)).to(self.device)[:, None], kind
-
-    def _text(
-        self, texts: Any, longest: int, kind: int, *, last: bool = False
-    ) -> tuple[Tensor, Tensor, int]:
-        """The first (or the last) tokens of some texts, padded to the longest."""
-        numbers = torch.from_numpy(np.ascontiguousarray(texts, np.int64)).to(self.device)
-        known = numbers >= 0
-        numbers = numbers.clamp(min=0)
-        lengths, places = self._lengths[numbers], torch.arange(longest, device=self.device)
-        shown = lengths.clamp(max=longest)
-        starts = self._starts[numbers] + (lengths - shown if last else 0)
-        mask = known[:, None] & (places < shown[:, None])
-        rows = (starts[:, None] + places) * mask
-        return self.tokens[rows].long(), mask, kind
-
-    def window(self, example: int, most: int, random: np.random.Generator) -> Any:
-        """Some passages of an example; all of them if there are few."""
-        start, end = self.ends[example], self.ends[example + 1]
-        gold, hard, count = self.gold[start:end], self.hard[start:end], end - start
-        if count <= most:
-            return np.arange(count)  # pyright: ignore[reportUnknownVariableType]
-        if random.random() < 0.35:  # a part of the document
-            size = int(random.integers(min(8, most), most + 1))
-            middle = int(random.choice(np.flatnonzero(gold)))
-            first = int(np.clip(middle - random.integers(0, size), 0, count - size))
-            return np.arange(first, first + size)
-        third = most // 3
-        kept = [random.permutation(np.flatnonzero(one))[:third] for one in (gold, hard)]
-        others = random.permutation(np.flatnonzero(~gold & ~hard))
-        return np.unique(np.concatenate([*kept, others[: most - sum(map(len, kept))]]))
-
-
 def logits_of(
     reader: Reader, pack: Pack, pairs: Pairs, parts: int = _PARTS_OF_A_BATCH, hidden: float = 0.0
 ) -> Tensor:
@@ -244,7 +115,7 @@ def logits_of(
 
     In training, a share of the tokens may be hidden.
     """
-    length = np.minimum(pack.lengths[pairs.passage], _LONGEST["passage"])
+    length = np.minimum(pack.lengths[pairs.passage], LONGEST["passage"])
     for texts, longest in zip((pairs.before, pairs.after), pack.context, strict=True):
         length = length + np.where(texts >= 0, np.minimum(pack.lengths[texts], longest), 0)
     order = np.argsort(length, kind="stable")
@@ -268,6 +139,7 @@ def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
     import safetensors.torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it fails where several processes share a GPU
     torch.manual_seed(settings.seed)
     random = np.random.default_rng(settings.seed)
     pack = Pack(folder, device, (settings.before, settings.after))
@@ -359,10 +231,14 @@ def _print_ranks(pack: Pack, logits: dict[str, Any], part: str) -> None:
             gold = pack.gold[pack.ends[one] : pack.ends[one + 1]]
             order = np.argsort(-logits[name][place : place + len(gold)].astype(np.float32))
             place += len(gold)
-            recalls.append(np.cumsum(gold[order])[np.minimum([0, 2, 4, 6], len(gold) - 1)] / gold.sum())
+            recalls.append(
+                np.cumsum(gold[order])[np.minimum([0, 2, 4, 6], len(gold) - 1)] / gold.sum()
+            )
         means.append(np.mean(recalls, axis=0))
         print(f"{name:<16}" + " ".join(f"{share:.3f}" for share in means[-1]))
-    print(f"{'mean':<16}" + " ".join(f"{share:.3f}" for share in np.mean(means, axis=0)), flush=True)
+    print(
+        f"{'mean':<16}" + " ".join(f"{share:.3f}" for share in np.mean(means, axis=0)), flush=True
+    )
 
 
 @torch.no_grad()
@@ -392,29 +268,33 @@ def compare(folder: Path, out: Path) -> None:
     starts = torch.from_numpy(np.cumsum(pack.lengths) - pack.lengths).to(device)
     for some in np.array_split(order, 1 + len(order) // 1024):
         numbers = torch.from_numpy(some).to(device)
-        tokens, inside, _ = pack._text(some, _LONGEST_TEXT, 0)  # noqa: SLF001
+        tokens, inside = pack.padded(some, LONGEST_TEXT)
         width = max(1, int(inside.sum(1).max()))
         tokens, inside = tokens[:, :width], inside[:, :width]
         lengths = inside.sum(1)
         full = torch.zeros(len(some), width + 2, dtype=torch.long, device=device)
-        full[:, 0], full[:, 1:-1] = _START, tokens
-        full.scatter_(1, lengths[:, None] + 1, _END)
+        full[:, 0], full[:, 1:-1] = START, tokens
+        full.scatter_(1, lengths[:, None] + 1, END)
         mask = torch.arange(width + 2, device=device) < lengths[:, None] + 2
         with torch.autocast(device, torch.bfloat16):
             hidden = reader.hidden(full, torch.zeros_like(full), mask)
         last = hidden[-1].float() * mask[..., None]
         wholes[numbers] = functional.normalize(last.sum(1) / mask.sum(1, keepdim=True), dim=1)
-        word = token_words[((starts[numbers][:, None] + torch.arange(width, device=device)) * inside)]
-        used = inside & (word < _NUMBER)
+        word = token_words[
+            ((starts[numbers][:, None] + torch.arange(width, device=device)) * inside)
+        ]
+        used = inside & (word < NUMBER)
         place = (word_starts[numbers][:, None] + word.long())[used]
         for layer, table in zip(_COMPARED_LAYERS, by_layer, strict=True):
-            sums = torch.zeros(0)
             sums = hidden[layer][:, 1:-1].float()[used]
             table.index_add_(0, place, sums.half())
     for table in by_layer:
         table.copy_(functional.normalize(table.float(), dim=1))
     out.mkdir(parents=True, exist_ok=True)
-    titles, title_ends = found["different_titles"], np.concatenate([[0], np.cumsum(found["title_counts"])])
+    titles, title_ends = (
+        found["different_titles"],
+        np.concatenate([[0], np.cumsum(found["title_counts"])]),
+    )
     cosines: list[Any] = []
     near: list[list[Any]] = [[] for _ in by_layer]
     for example in range(len(pack.queries)):
@@ -450,86 +330,14 @@ def _ships(name: str) -> bool:
     return name.startswith(("low.", "pool.", "score."))
 
 
-def pack(folder: Path) -> None:
-    """Write the tokens of all examples and MiniLM's weights, as they travel to a GPU."""
-    import safetensors.torch
-
-    from dgn.encoders.facets.matching import places_of
-    from dgn.encoders.minilm.transformer import WordPieces, package_folder
-    from dgn.selector import Selector
-    from dgn.text import title_text
-    from dgn.text.words import normalized, word_spans
-    from experiments.domains import DOMAINS, read_domain
-
-    pieces, selector = WordPieces(), Selector.from_pretrained("untrained")
-    texts: dict[str, int] = {}
-
-    def number(text: str) -> int:
-        return texts.setdefault(normalized(text), len(texts))
-
-    names = ("queries", "passages", "titles", "gold", "hard", "domain", "is_dev", "counts")
-    names += ("follows", "different_titles", "title_counts")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for place, name in enumerate(DOMAINS):
-        domain = read_domain(name)
-        for is_dev, part in enumerate((domain.train, domain.dev)):
-            for example in part:
-                query = example.query
-                columns["queries"].append(number(query.text))
-                columns["counts"].append(len(query.passages))
-                columns["domain"].append(place)
-                columns["is_dev"].append(is_dev)
-                columns["passages"] += [number(text) for text in query.texts]
-                columns["titles"] += [
-                    number(title_text(p.title)) if p.title else -1 for p in query.passages
-                ]
-                different = dict.fromkeys(p.title for p in query.passages)
-                columns["different_titles"] += [number(title_text(one)) for one in different]
-                columns["title_counts"].append(len(different))
-                columns["follows"] += places_of(query.passages)[2].tolist()
-                columns["gold"] += example.gold
-                chosen = () if is_dev else selector.select_queries([query], k=16)[0].indices
-                columns["hard"] += [
-                    place in chosen and not gold for place, gold in enumerate(example.gold)
-                ]
-    tokens: list[int] = []
-    words: list[int] = []
-    lengths: list[int] = []
-    word_counts: list[int] = []
-    for text in texts:
-        spans = word_spans(text)
-        located = pieces.located(text, _LONGEST_TEXT)
-        own = 0
-        for token, begin in located:
-            while own < len(spans) and spans[own][1] <= begin:
-                own += 1
-            inside = own < len(spans) and begin >= spans[own][0] and own < _NUMBER
-            is_number = inside and text[spans[own][0]].isdigit()
-            words.append(_NUMBER if is_number else own if inside else _NO_WORD)
-            tokens.append(token)
-        lengths.append(len(located))
-        word_counts.append(len(spans))
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
-    arrays["names"] = np.array(DOMAINS)
-    arrays["tokens"] = np.array(tokens, np.uint16)
-    arrays["words"] = np.array(words, np.uint8)
-    arrays["text_lengths"] = np.array(lengths, np.int32)
-    arrays["word_counts"] = np.array(word_counts, np.int32)
-    np.savez_compressed(folder / "examples.npz", **arrays)
-    weights = safetensors.torch.load_file(package_folder() / "model.safetensors")
-    kept = {n: w.half() for n, w in weights.items() if w.is_floating_point() and "pooler" not in n}
-    safetensors.torch.save_file(kept, folder / "minilm.safetensors")
-
-
-def ship(reader: Path, folder: Path) -> None:
-    """Write a trained reader as a model folder."""
+def ship(reader: Path, folder: Path, around: tuple[int, int]) -> None:
+    """Write a trained reader as a model folder; `around` are its `--before` and `--after`."""
     from dgn.encoders.minilm.encoder import MiniLMEncoder, reading_weights
     from dgn.selector import Selector
 
     found = {name.removeprefix("low."): array for name, array in np.load(reader).items()}
     named = {name.replace("/", "."): array for name, array in found.items()}
-    Selector(MiniLMEncoder(reading_weights(), named)).save_pretrained(folder)
+    Selector(MiniLMEncoder(reading_weights(), named, around)).save_pretrained(folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -547,14 +355,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("out", type=Path)
     training.add_argument("--without", nargs="*", default=[], metavar="DOMAIN")
     training.add_argument("--rank", type=int, default=32, help="0 to train all weights")
-    training.add_argument("--steps", type=int, default=800)
+    training.add_argument("--steps", type=int, default=1500)
     training.add_argument("--batch", type=int, default=32, help="queries per step")
     training.add_argument("--passages", type=int, default=16, help="passages per query")
-    training.add_argument("--before", type=int, default=0, help="tokens of the passage before")
-    training.add_argument("--after", type=int, default=0, help="tokens of the passage after")
+    for command in (training, shipping):
+        command.add_argument("--before", type=int, default=32, help="tokens of the passage before")
+        command.add_argument("--after", type=int, default=24, help="tokens of the passage after")
     training.add_argument("--learning-rate", type=float, default=8e-4, help="6e-5 for rank 0")
-    training.add_argument("--dropout", type=float, default=0.1)
-    training.add_argument("--hidden", type=float, default=0.0, help="share of hidden tokens")
+    training.add_argument("--dropout", type=float, default=0.2)
+    training.add_argument("--hidden", type=float, default=0.1, help="share of hidden tokens")
     training.add_argument("--seconds", type=float, help="stop training after this time")
     training.add_argument("--parts", nargs="*", default=["dev", "train"], help="of the logits")
     training.add_argument("--seed", type=int, default=0)
@@ -562,7 +371,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if settings.command == "pack":
         pack(settings.folder)
     elif settings.command == "ship":
-        ship(settings.reader, settings.folder)
+        ship(settings.reader, settings.folder, (settings.before, settings.after))
     elif settings.command == "compare":
         compare(settings.folder, settings.out)
     else:

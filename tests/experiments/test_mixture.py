@@ -47,7 +47,7 @@ def test_joined_networks_have_the_mean_logits(rows: list[Row]) -> None:
 
 def test_window_keeps_the_gold_and_sometimes_loses_the_order(rows: list[Row]) -> None:
     random = np.random.default_rng(0)
-    windows = [window(rows[0], random) for _ in range(40)]
+    windows = [window(rows[0], random, 0.0) for _ in range(40)]
     assert all(one.gold.sum() == rows[0].gold.sum() for one in windows)
     ordered = {bool(one.matches.is_ordered.any()) for one in windows}
     assert ordered == {True, False}

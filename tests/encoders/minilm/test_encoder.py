@@ -66,6 +66,22 @@ def test_every_word_has_a_vector_of_length_one(selector: dgn.Selector) -> None:
 
 
 @installed
+def test_a_passage_is_read_with_those_around_it_if_their_order_is_known(
+    selector: dgn.Selector,
+) -> None:
+    encoder = selector.encoder
+    assert isinstance(encoder, MiniLMEncoder)
+    page = ["Clara Voss was an engineer.", "She designed the Corran Bridge.", "It opened in 1911."]
+    asked = "Clara Voss designed the Corran Bridge in 1911."
+    ordered = Query.of(asked, documents=[{"sentences": page}])
+    loose = Query.of(ordered.text, ordered.texts)
+    apart = Query.of(ordered.text, documents=[{"sentences": [one]} for one in ordered.texts])
+    known, unknown, single = encoder._relevance([ordered, loose, apart])
+    assert known[2] > unknown[2] + 0.5, "what was opened stands before"
+    np.testing.assert_allclose(unknown, single, atol=1e-4)
+
+
+@installed
 def test_saved_and_loaded_it_is_the_same(selector: dgn.Selector, tmp_path: Path) -> None:
     selector.save_pretrained(tmp_path / "copy")
     again = dgn.Selector.from_pretrained(tmp_path / "copy")
@@ -98,6 +114,8 @@ def test_it_is_not_trained_by_the_command() -> None:
         family.load_tables([])
     with pytest.raises(InvalidInput, match="vectors must be left out for minilm"):
         family.load({"family": "minilm", "rank": 3}, lambda _: {}, "some.vec")
+    with pytest.raises(InvalidInput, match="at most 160"):
+        family.load({"family": "minilm", "rank": 3, "before": 400, "after": 0}, lambda _: {}, None)
     with pytest.raises(InvalidInput, match="a description with the keys"):
         family.load({"family": "minilm"}, lambda _: {}, None)
 

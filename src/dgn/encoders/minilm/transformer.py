@@ -143,15 +143,16 @@ def pair_batch(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens, kinds and mask of a batch of pairs: (first,), (first, second) or longer.
 
-    All texts but the first are of the second kind.
+    The second text is of the second kind; texts after it, such as those around a passage, are of
+    the first kind again.
     """
     tokens: list[list[int]] = []
     kinds: list[list[int]] = []
     for texts in pairs:
         row, of_row = [START, *texts[0], END], [0] * (len(texts[0]) + 2)
-        for text in texts[1:]:
+        for place, text in enumerate(texts[1:]):
             row += [*text, END]
-            of_row += [1] * (len(text) + 1)
+            of_row += [int(place == 0)] * (len(text) + 1)
         tokens.append(row)
         kinds.append(of_row)
     longest = max(map(len, tokens))
