@@ -46,6 +46,7 @@ _HARD = 12
 _GREEDY_LAYERS, _TEMPERATURE = 4, 0.1
 _BINARY_SHARE = 0.3
 _SMOOTHING = 0.05
+_TITLE_WORDS_KEPT = 0.4
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Settings:
     teacher_share: float = 0.5
     networks: int = 1
     hidden_words: float = 0.0
+    invented_titles: float = 0.0
     seed: int = 0
 
 
@@ -187,12 +189,12 @@ def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> F
     learned = [weight for weight in module.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(learned, settings.learning_rate, weight_decay=settings.decay)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
+    augmentation = settings.hidden_words, settings.invented_titles
     started = time.monotonic()
     for step in range(settings.steps):
         chosen = [domains[int(random.integers(len(domains)))] for _ in range(settings.batch)]
         windows = [
-            window(own[int(random.integers(len(own)))], random, settings.hidden_words)
-            for own in chosen
+            window(own[int(random.integers(len(own)))], random, *augmentation) for own in chosen
         ]
         batch = batch_of([one for one in windows if one.gold.any() and not one.gold.all()])
         facets = compute_facets(module.weights, batch.matches, module.dropout)
@@ -255,11 +257,17 @@ def _relevance_loss(logits: Tensor, batch: TrainingBatch, teacher_share: float) 
     return (1 - teacher_share) * listwise.mean() + (_BINARY_SHARE + teacher_share) * binary
 
 
-def window(row: Row, random: np.random.Generator, hidden: float) -> Row:
+def window(
+    row: Row,
+    random: np.random.Generator,
+    hidden_words: float = 0.0,
+    invented_titles: float = 0.0,
+) -> Row:
     """A part of a query's passages, sometimes without their order and their titles.
 
     A share of the words of the query is left out, and a passage seems not to contain a share of
-    the others.
+    the others. Few domains have titles; some documents without one seem to have a title of one to
+    three words of the query, which their passages then mention less often.
     """
     count = len(row.gold)
     kept = np.arange(count)
@@ -280,11 +288,21 @@ def window(row: Row, random: np.random.Generator, hidden: float) -> Row:
             parts[name] = np.zeros_like(parts[name])
     if random.random() < 0.25:  # no titles
         parts["title"] = np.zeros_like(parts["title"])
+    if not parts["title"].any() and random.random() < invented_titles:
+        size = min(int(random.integers(1, 4)), len(one.query))
+        first = int(random.integers(len(one.query) - size + 1))
+        named = slice(first, first + size)
+        parts["title"] = np.zeros_like(parts["title"])
+        parts["title"][:, named] = 1
+        is_kept = random.random((len(kept), size)) < _TITLE_WORDS_KEPT
+        for name in ("similarity", "exact", "pair"):
+            parts[name] = parts[name].copy()
+            parts[name][:, named] = parts[name][:, named] * is_kept
     words = one.query
-    if hidden:
-        is_left = random.random(len(words)) >= hidden
+    if hidden_words:
+        is_left = random.random(len(words)) >= hidden_words
         is_left[int(random.integers(len(words)))] = True
-        is_seen = random.random((len(kept), int(is_left.sum()))) >= hidden
+        is_seen = random.random((len(kept), int(is_left.sum()))) >= hidden_words
         words = words[is_left]
         for name in BY_PAIR:
             parts[name] = parts[name][:, is_left]

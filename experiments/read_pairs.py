@@ -181,12 +181,11 @@ def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
         arrays = {n: w.detach().cpu().numpy() for n, w in reader.named_parameters() if _ships(n)}
         halves: dict[str, Any] = {n: a.astype(np.float16) for n, a in arrays.items()}
         np.savez(out / "reader.npz", **halves)
-    logits: dict[str, Any] = {}
     for part in settings.parts:
-        logits = _logits(reader.eval(), pack, part)
+        read = _logits(reader.eval(), pack, part)
         name = {"dev": "logits.npz", "train": "train-logits.npz"}[part]
-        np.savez_compressed(out / name, **logits)
-        _print_ranks(pack, logits, part)
+        np.savez_compressed(out / name, **read)
+        _print_ranks(pack, read, part)
 
 
 def _loss(logits: Tensor, golds: Sequence[Any]) -> Tensor:
@@ -316,8 +315,8 @@ def compare(folder: Path, out: Path) -> None:
     for layer, kept in zip(_COMPARED_LAYERS, near, strict=True):
         np.save(out / f"words-{layer}.npy", torch.cat(kept).cpu().numpy())
     centred = wholes - wholes.mean(0)
-    _, _, directions = torch.linalg.svd(centred.T @ centred)
-    small = wholes @ directions[:64].T
+    directions = torch.linalg.eigh(centred.T @ centred)[1][:, -64:]
+    small: Tensor = wholes @ directions
     scale = small.abs().max()
     np.savez_compressed(
         out / "texts.npz",

@@ -22,6 +22,8 @@ EXAMPLES = {
     "mcp_client": ("mcp", TRAIN),
     "ray_data": ("ray", TRAIN),
     "dask_partitions": ("dask", TRAIN),
+    "spark_frames": ("pyspark", TRAIN),
+    "tune_on_ray": ("ray", "best settings"),
     "http_client": ("fastapi", TRAIN),
 }
 

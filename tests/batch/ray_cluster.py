@@ -5,6 +5,7 @@ python ray_cluster.py SCENARIO INPUTS OUT
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,8 +19,8 @@ import dgn
 from dgn.batch import partitioned_greedy, plan_job, run_job
 
 
-def workers() -> list[int]:
-    """The processes that run tasks of ours."""
+def workers(title_starts: bytes = b"ray::run_partition") -> list[int]:
+    """The processes of Ray that run tasks of ours."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
@@ -27,7 +28,7 @@ def workers() -> list[int]:
                 title = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            if title.startswith(b"ray::run_partition"):
+            if title.startswith(title_starts):
                 found.append(int(folder.name))
     return found
 
@@ -45,10 +46,35 @@ def kill_when_running(kill: str, cluster: Cluster, second: object, out: Path) ->
     print("killed", kill, flush=True)
 
 
+def peak_memory(process: int) -> int:
+    """The most memory that a process has used, in MiB."""
+    for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def select_by_command(address: str, inputs: str, out: Path) -> None:
+    """A process of its own that knows the cluster by its address alone."""
+    command = ["select", "--queries", inputs, "--out", str(out), "-k", "3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "dgn", *command, "--engine", "ray", "--address", address],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stderr)
+
+
 def main(scenario: str, inputs: str, out: Path) -> None:
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     second = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
+    if scenario == "command":
+        select_by_command(cluster.address, inputs, out)
+        cluster.shutdown()
+        return
     ray.init(address=cluster.address, log_to_driver=False)
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
     if scenario == "greedi":
@@ -57,13 +83,15 @@ def main(scenario: str, inputs: str, out: Path) -> None:
         here = partitioned_greedy(f, features, 8, partitions=4, seed=1)
         assert partitioned_greedy(f, features, 8, partitions=4, seed=1, engine="ray") == here
     else:
-        job = plan_job(inputs, out, limits={"k": 3}, partition_bytes=20_000)
+        size, batch = (2**20, 8) if scenario == "memory" else (20_000, 64)
+        job = plan_job(inputs, out, limits={"k": 3}, partition_bytes=size, batch_size=batch)
         thread = threading.Thread(
             target=kill_when_running, args=(scenario, cluster, second, out), daemon=True
         )
         if scenario in {"worker", "node"}:
             thread.start()
         print("rows", run_job(job, engine="ray").rows)
+        print("peak", max(map(peak_memory, workers(b"ray::"))))
         if scenario in {"worker", "node"}:
             thread.join(60)
     ray.shutdown()

@@ -1,5 +1,6 @@
 """The engine Ray, on a real cluster of two nodes: results equal those of one process, exactly."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from batch.test_job import contents, inputs, planned
 from dgn import InvalidInput
-from dgn.batch import run_job
+from dgn.batch import plan_job, run_job
 
 pytest.importorskip("ray", reason="dgn[ray] is not installed")
 __all__ = ["inputs"]  # a fixture
@@ -45,6 +46,32 @@ def test_two_nodes_write_what_one_process_writes(
     assert contents(tmp_path / "ray") == contents(tmp_path / "here")
     left = {path.name for path in (tmp_path / "ray").iterdir()} - set(contents(tmp_path / "ray"))
     assert left == {"manifest.json"} or scenario != "plain"
+
+
+def test_the_command_finds_a_cluster_by_its_address(inputs: Path, tmp_path: Path) -> None:
+    said = run_cluster("command", inputs, tmp_path / "ray")
+    assert f"selections: {tmp_path / 'ray'}" in said
+    job = plan_job(f"{inputs}/*", tmp_path / "here", limits={"k": 3, "min_relevance": 0.0})
+    run_job(job, workers=1)
+    assert contents(tmp_path / "ray") == contents(tmp_path / "here")
+
+
+def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
+    """An input ten times as large as another one, both far larger than a batch."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    row = json.dumps({"query": "Who swims?", "passages": ["Ada swims. " * 400] * 3}) + "\n"
+
+    def peak(rows: int) -> int:
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        (folder / "a.jsonl").write_text(row * rows)
+        said = run_cluster("memory", folder, tmp_path / f"out-{rows}")
+        assert f"rows {rows}" in said
+        return int(said.split("peak ")[1].split()[0])
+
+    small, large = peak(300), peak(3000)  # 4 and 40 MB
+    assert large - small < 20, f"{small} MiB for 4 MB and {large} MiB for 40 MB"
 
 
 def test_partitioned_greedy(inputs: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Training on several domains: windows, networks joined into one, and a short run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,11 +48,24 @@ def test_joined_networks_have_the_mean_logits(rows: list[Row]) -> None:
 
 def test_window_keeps_the_gold_and_sometimes_loses_the_order(rows: list[Row]) -> None:
     random = np.random.default_rng(0)
-    windows = [window(rows[0], random, 0.0) for _ in range(40)]
+    windows = [window(rows[0], random) for _ in range(40)]
     assert all(one.gold.sum() == rows[0].gold.sum() for one in windows)
     ordered = {bool(one.matches.is_ordered.any()) for one in windows}
     assert ordered == {True, False}
     assert {bool(one.matches.title.any()) for one in windows} == {True, False}
+
+
+def test_words_are_hidden_and_titles_invented(rows: list[Row]) -> None:
+    random = np.random.default_rng(0)
+    untitled = next(row for row in rows if len(row.matches.query) > 5)
+    plain = replace(untitled.matches, title=np.zeros_like(untitled.matches.title))
+    row = replace(untitled, matches=plain)
+    windows = [window(row, random, 0.3, 0.5) for _ in range(40)]
+    words = [len(one.matches.query) for one in windows]
+    assert max(words) > min(words) >= 1
+    assert all(one.matches.similarity.shape[1] == n for one, n in zip(windows, words, strict=True))
+    assert {bool(one.matches.title.any()) for one in windows} == {True, False}
+    assert not plain.title.any(), "the row itself is not changed"
 
 
 def test_a_short_run_gives_a_model(rows: list[Row]) -> None:

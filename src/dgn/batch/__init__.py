@@ -5,7 +5,8 @@ and `run_job` select for the queries of many files, on this machine or on Ray.
 """
 
 from dgn.batch.engines import run_job
-from dgn.batch.job import Done, Job, Partition, plan_job
+from dgn.batch.inputs import Partition
+from dgn.batch.job import Done, Job, plan_job
 from dgn.batch.partitioned import partitioned_greedy
 from dgn.batch.select_batch import SelectBatch
 

@@ -9,7 +9,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from multiprocessing import get_context
 from typing import Any
 
-from dgn.batch.job import Done, Job, Partition, run_partition
+from dgn.batch.inputs import Partition
+from dgn.batch.job import Done, Job, run_partition
 from dgn.errors import InvalidInput, require_extra
 from dgn.threads import available_cores
 

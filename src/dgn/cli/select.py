@@ -79,8 +79,8 @@ def add_parser(commands: Any) -> None:
         "--workers",
         type=positive,
         metavar="N",
-        help="many files: --queries is a glob of JSONL or Parquet files, --out a folder; a rerun "
-        "does what is missing",
+        help="many files: --queries is a glob of JSONL or Parquet files, --out a folder; both may "
+        "be s3:// URLs, and a rerun does what is missing",
     )
     select.add_argument(
         "--engine",
@@ -102,14 +102,13 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    is_job = bool(options.workers or options.engine or options.address)
-    if options.out:
+    if options.out and not _is_job(options):
         try:
-            options.out = Path(options.out) if is_job else new_file(options.out)
+            options.out = new_file(options.out)
         except argparse.ArgumentTypeError as error:
             options.parser.error(f"argument --out: {error}")
     _check(options)
-    if is_job:
+    if _is_job(options):
         return _run_job(options)
     from dgn.selector import Selector
 
@@ -135,6 +134,11 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _is_job(options: argparse.Namespace) -> bool:
+    """Whether many files are to be divided among workers."""
+    return bool(options.workers or options.engine or options.address)
+
+
 def _check(options: argparse.Namespace) -> None:
     problem = ""
     if options.queries and (options.query or options.plot):
@@ -157,7 +161,8 @@ def _check(options: argparse.Namespace) -> None:
         problem = "Standard input (-) can be given only once."
     if problem:
         raise InvalidInput("arguments", message=problem)
-    refuse_overwriting(options.out, [options.queries])
+    if not _is_job(options):
+        refuse_overwriting(options.out, [options.queries])
     refuse_overwriting(options.plot, options.pages, "--plot")
 
 
@@ -197,7 +202,7 @@ def _run_job(options: argparse.Namespace) -> int:
     if not missing:
         print("nothing is missing", file=sys.stderr)
     if done.bad:
-        print(f"{done.bad:,} broken rows: {job.out / 'bad'}", file=sys.stderr)
+        print(f"{done.bad:,} broken rows: {job.out}/bad", file=sys.stderr)
     print(f"selections: {job.out}", file=sys.stderr)
     return 0
 

@@ -40,6 +40,9 @@ from dgn.training.search_space import Dimension, config_of_trial
 from dgn.training.setup import batches_of, build_network, feature_keys, read_tables
 from dgn.training.trainer import EpochReport, Trainer
 
+_PAUSE = 0.5
+"""Seconds before a storage is opened again."""
+
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 
 
@@ -228,7 +231,7 @@ class _ByNumber(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
 
-def _open_study(config: TuneConfig, seed: int) -> Study:
+def _open_study(config: TuneConfig, seed: int, attempts: int = 4) -> Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = _ByNumber(seed) if config.sampler == "random" else TPESampler(seed=seed)
     pruner = (
@@ -246,7 +249,11 @@ def _open_study(config: TuneConfig, seed: int) -> Study:
             load_if_exists=True,
         )
     except Exception as error:
-        # Each driver of SQLAlchemy has its own exceptions for a URL that does not work.
+        # Of several processes that create the same tables or study, one succeeds; the others find
+        # them the next time. Each driver of SQLAlchemy has its own exceptions.
+        if attempts > 1:
+            time.sleep(_PAUSE)
+            return _open_study(config, seed, attempts - 1)
         reason = str(error).splitlines()[0]
         raise InvalidInput(
             "storage", message=f"The storage {config.url} cannot be opened: {reason}"

@@ -58,10 +58,9 @@ class MiniLMFamily(EncoderFamily):
         "passages."
     )
     limits = (
-        "It reads the first 96 tokens of a passage together with the query and with the end and the "
-        "start of the passages around it, cannot tell whether a "
-        "passage supports or refutes a claim, and needs about a hundred times as long as the "
-        "facets with static vectors."
+        "It reads the first 96 tokens of a passage together with the query, and with the nearest "
+        "tokens of the passages around it; it cannot tell whether a passage supports or refutes a "
+        "claim, and needs several hundred times as long as the facets with static vectors."
     )
 
     def check_options(self, options: FeatureOptions) -> None:
