@@ -92,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.mixture", description=__doc__)
     parser.add_argument("--out", type=Path, help="write the model into this folder")
     parser.add_argument("--left-out", action="store_true", help="train five times, without two")
+    parser.add_argument("--measure", type=Path, help="do not train: measure what --out wrote")
     parser.add_argument("--teacher", type=Path, help="logits of a cross-encoder, .npz by domain")
     parser.add_argument(
         "--partial", action="store_true", help="FEVER's claims with incomplete gold, too"
@@ -105,6 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     print(settings, flush=True)
     domains = {name: read_domain(name, partial=given["partial"]) for name in DOMAINS}
+    if given["measure"]:
+        measure(given["measure"], {name: domains[name].dev for name in DOMAINS})
+        return 0
     encoder = FacetEncoder()
     teacher = dict(np.load(given["teacher"])) if given["teacher"] else {}
     rows = {n: matched(encoder, domains[n].train, teacher.get(n)) for n in DOMAINS}
@@ -125,6 +129,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_recalls("all domains", {n: recalls(selector, dev[n]) for n in DOMAINS})
         print(f"wrote {given['out']}")
     return 0
+
+
+def measure(folder: Path, dev: dict[str, tuple[Example, ...]]) -> None:
+    """Print the recall of the models that an earlier run wrote, and of the untrained one."""
+    untrained = Selector.from_pretrained("untrained")
+    print_recalls("untrained", {name: recalls(untrained, dev[name]) for name in DOMAINS})
+    found: dict[str, NDArray[np.float64]] = {}
+    for fold in FOLDS:
+        selector = Selector.from_pretrained(folder / f"without-{'-'.join(fold)}")
+        found |= {name: recalls(selector, dev[name]) for name in fold}
+    print_recalls("left out", {name: found[name] for name in DOMAINS})
+    selector = Selector.from_pretrained(folder)
+    print_recalls("all domains", {name: recalls(selector, dev[name]) for name in DOMAINS})
 
 
 def matched(

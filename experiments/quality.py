@@ -192,18 +192,15 @@ def _recalls(baseline: Baseline, examples: Sequence[Example]) -> NDArray[np.floa
 
 
 def _write(path: Path, results: Results, seconds: dict[str, float]) -> None:
-    """Means with intervals, and each system against the shipped one, domain by domain."""
-    ours = results["dgn, shipped"]
+    """Means with intervals, and each system against our two, domain by domain."""
+    ours = [name for name in ("dgn, shipped", "dgn, minilm") if name in results]
     content: dict[str, Any] = {"ks": KS, "systems": {}}
     for system, found in results.items():
         domains = {
             name: {
                 "queries": len(own),
                 "recall": [_rounded(bootstrap_interval(own[:, k], seed=0)) for k in range(len(KS))],
-                "p_value": [
-                    round(paired_comparison(own[:, k], ours[name][:, k], seed=0).p_value, 4)
-                    for k in range(len(KS))
-                ],
+                "p_value": {one: _p_values(own, results[one][name]) for one in ours},
             }
             for name, own in found.items()
         }
@@ -215,6 +212,11 @@ def _write(path: Path, results: Results, seconds: dict[str, float]) -> None:
         }
     write_atomically(path, json.dumps(content, indent=1) + "\n")
     print(f"wrote {path}")
+
+
+def _p_values(one: NDArray[np.float64], other: NDArray[np.float64]) -> list[float]:
+    columns = range(len(KS))
+    return [round(paired_comparison(one[:, k], other[:, k], seed=0).p_value, 4) for k in columns]
 
 
 def _rounded(interval: Any) -> list[float]:

@@ -315,8 +315,9 @@ def compare(folder: Path, out: Path) -> None:
     for layer, kept in zip(_COMPARED_LAYERS, near, strict=True):
         np.save(out / f"words-{layer}.npy", torch.cat(kept).cpu().numpy())
     centred = wholes - wholes.mean(0)
-    directions = torch.linalg.eigh(centred.T @ centred)[1][:, -64:]
-    small: Tensor = wholes @ directions
+    linalg: Any = torch.linalg  # which has no types
+    directions: Tensor = linalg.eigh(centred.T @ centred)[1][:, -64:]
+    small = wholes @ directions
     scale = small.abs().max()
     np.savez_compressed(
         out / "texts.npz",

@@ -27,10 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facet:
-    """A part of a query that has a name, and the features that stand for it."""
+    """A part of a query that has a name, and the features that stand for it.
+
+    Attributes:
+        name: As explanations call it.
+        features: The features that stand for it.
+        is_asked: Whether it is what a question asks for, such as a date, and not a word.
+    """
 
     name: str
     features: tuple[int, ...]
+    is_asked: bool = False
 
 
 class PreparedPassages(ABC):

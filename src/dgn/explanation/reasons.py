@@ -18,7 +18,7 @@ from dgn.objectives import Items, SetFunction
 from dgn.query import Passage, Query
 from dgn.text import FUNCTION_WORDS, stem, stems_of, title_text
 
-Source: TypeAlias = Literal["text", "title", "similar"]
+Source: TypeAlias = Literal["text", "title", "similar", "asked"]
 
 _LEAST_INCREASE = 0.02
 """A smaller increase of coverage is not reported."""
@@ -37,7 +37,8 @@ class WordCoverage:
         after: How far it is covered now.
         source: "text" if the passage contains the word or a form of it, "title" if the title of
             its document does, and "similar" if the passage, its title or its neighbours
-            contain only words that are similar.
+            contain only words that are similar. "asked" if the word is what the question asks for,
+            such as "when (a date)", and the passage contains such a thing.
     """
 
     word: str
@@ -224,7 +225,7 @@ def explain_passages(
             step.runner_up,
             step.runner_up_gain,
             _increases(
-                names,
+                facets,
                 coverage[number],
                 coverage[number + 1],
                 _facet_gains(facets, step),
@@ -253,19 +254,22 @@ def _facet_gains(facets: Sequence[Facet], step: Step) -> NDArray[np.float64]:
 
 
 def _increases(
-    names: tuple[str, ...],
+    facets: Sequence[Facet],
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     gains: NDArray[np.float64],
     passage: Passage,
 ) -> tuple[WordCoverage, ...]:
     said = stems_of(passage.text), stems_of(title_text(passage.title))
-    places = [p for p in range(len(names)) if after[p] - before[p] >= _LEAST_INCREASE]
+    places = [p for p in range(len(facets)) if after[p] - before[p] >= _LEAST_INCREASE]
     places.sort(key=lambda place: -gains[place])
     found: dict[str, WordCoverage] = {}  # a word that the query repeats is told once
     for p in places:
-        own = WordCoverage(names[p], float(before[p]), float(after[p]), _source(names[p], *said))
-        found.setdefault(names[p].lower(), own)
+        name = facets[p].name
+        source = "asked" if facets[p].is_asked else _source(name, *said)
+        found.setdefault(
+            name.lower(), WordCoverage(name, float(before[p]), float(after[p]), source)
+        )
     return tuple(found.values())
 
 

@@ -100,12 +100,16 @@ def _selected_lines(one: SelectedPassage, explanation: Explanation) -> Iterator[
 
 
 def _cover_lines(covers: Sequence[WordCoverage], passage: Passage) -> Iterator[Line]:
-    """The words that the passage contains, those of its title, and those that are only similar."""
+    """The words that the passage contains, those of its title, and those that are only similar.
+
+    Between them is what the question asks for, such as a date.
+    """
     has_more = passage.title or passage.position is not None
     similar = "it, its title or its neighbours say" if has_more else "says"
     openings = {
         "text": "    covers ",
         "title": "    by its title ",
+        "asked": "    contains what is asked for: ",
         "similar": f"    {similar} something similar to ",
     }
     for source, opening in openings.items():

@@ -79,7 +79,7 @@ class CoverRow(_Answer):
     word: str
     before: float
     after: float
-    source: Literal["text", "title", "similar"]
+    source: Literal["text", "title", "similar", "asked"]
 
 
 class SelectedReason(_Answer):

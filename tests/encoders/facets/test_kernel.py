@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dgn import kernels
+from dgn.encoders.facets.asked import with_asked
 from dgn.encoders.facets.encoder import FacetEncoder
 from dgn.encoders.facets.formula import encode
 from dgn.encoders.facets.matching import Matches, WordTable
@@ -62,7 +63,8 @@ def encoders() -> list[FacetEncoder]:
 
 def check(encoder: FacetEncoder, queries: list[Query]) -> None:
     matches, words = encoder.matcher.match(queries)
-    wanted, items = encode(encoder.weights, Matches.of(matches, WordTable.of(words)))
+    formula = encode(encoder.weights, Matches.of(matches, WordTable.of(words)))
+    wanted, items = with_asked(queries, *formula)
     found, own = encoder._encode_compiled(queries)
     np.testing.assert_array_equal(own.mask, items.mask)
     longest = max(len(one.query) for one in matches)

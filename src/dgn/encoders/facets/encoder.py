@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dgn import kernels
 from dgn.encoders.base import Encoder, Facet
+from dgn.encoders.facets.asked import facets_of, with_asked
 from dgn.encoders.facets.formula import LONGEST_QUERY, WHOLE_SCALE, encode
 from dgn.encoders.facets.matching import (
     FUNCTION_WORD_SHARE,
@@ -62,13 +63,14 @@ class FacetEncoder(Encoder):
         if kernels.is_available():
             return self._encode_compiled(queries)
         matches, words = self.matcher.match(queries)
-        return encode(self.weights, Matches.of(matches, WordTable.of(words)))
+        found = encode(self.weights, Matches.of(matches, WordTable.of(words)))
+        return with_asked(queries, *found)
 
     def _encode_compiled(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
         texts, known = self.matcher.words_of(queries)
         features, weights, target, mask = self._kernel.compute(known, texts)
         items = Items(features) if len(queries) == 1 else Items(features, mask)
-        return FeatureCoverage(weights, target=target), items
+        return with_asked(queries, FeatureCoverage(weights, target=target), items)
 
     def prepare(self, passages: Sequence[Passage]) -> PreparedWords | None:
         if not kernels.is_available():
@@ -113,8 +115,8 @@ class FacetEncoder(Encoder):
         return [len(rows) for rows in self.vectors.token_rows(texts)]
 
     def facets(self, query: str) -> tuple[Facet, ...]:
-        """The words of the query."""
-        return tuple(Facet(word, (place,)) for place, word in enumerate(self.matcher.words(query)))
+        """The words of the query, and what it asks for."""
+        return facets_of(query)
 
     @property
     def uses_blas(self) -> bool:

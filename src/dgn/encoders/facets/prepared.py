@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.encoders.base import PreparedPassages
+from dgn.encoders.facets.asked import with_asked
 from dgn.encoders.facets.matching import places_of
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
@@ -81,7 +82,7 @@ class PreparedWords(PreparedPassages):
         if not asked:
             raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
         features, weights, target, _ = self._kernel.compute(known, [self._words(asked, places)])
-        return FeatureCoverage(weights, target=target), Items(features)
+        return with_asked([query], FeatureCoverage(weights, target=target), Items(features))
 
     def save(self, folder: Path) -> None:
         stored = self._reader.stored

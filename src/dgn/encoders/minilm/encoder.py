@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.encoders.base import Encoder, Facet
+from dgn.encoders.facets.asked import facets_of, with_asked
 from dgn.encoders.facets.encoder import default_vectors
 from dgn.encoders.facets.formula import encode
 from dgn.encoders.facets.matching import Matcher, Matches, TextVectors, WordTable, places_of
@@ -103,14 +104,14 @@ class MiniLMEncoder(Encoder):
         # The vectors of the reader's words are not used: only facts about words are.
         facts = WordTable.of(words).facts
         table = WordTable(np.zeros((len(facts), self.weights.sizes.dimension), np.float32), facts)
-        return encode(self.weights, Matches.of(own, table))
+        return with_asked(queries, *encode(self.weights, Matches.of(own, table)))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
 
     def facets(self, query: str) -> tuple[Facet, ...]:
-        """The words of the query."""
-        return tuple(Facet(word, (place,)) for place, word in enumerate(self.matcher.words(query)))
+        """The words of the query, and what it asks for."""
+        return facets_of(query)
 
     @property
     def parameters(self) -> int:

@@ -10,6 +10,7 @@ export function coverLines(covers, passage) {
   const sources = [
     ["text", "It covers"],
     ["title", "By its title it covers"],
+    ["asked", "It contains what is asked for:"],
     ["similar", `${hasMore ? "It, its title or its neighbours say" : "It says"} something similar to`],
   ];
   return sources.map(([source, opening]) => {

@@ -1,0 +1,123 @@
+"""What a question asks for: "when" asks for a date, "how many" for a number.
+
+A question word weighs nothing as a word: a passage with "when" in it answers nothing. Its feature
+stands for what is asked for instead, and a passage that contains such a thing covers it. The rule
+is the same for every model and is not trained. There is none for "who": without upper case, which
+must not matter, names are hard to tell from other words, and lists of names did not help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dgn.encoders.base import Facet
+from dgn.objectives import FeatureCoverage, Items
+from dgn.query import Query
+from dgn.text import written_words
+from dgn.text.tokens import QUESTION_WORDS
+
+_WEIGHT = 0.1
+"""What the thing asked for weighs, where all words of the query together weigh 1."""
+
+_DATE, _NUMBER = "a date", "a number"
+_DATES = frozenset({"year", "date", "day", "month", "century", "decade"})
+_AMOUNTS = frozenset({"many", "much", "old", "tall", "long", "far", "large", "big", "high", "deep"})
+_COUNTS = frozenset({"number", "amount", "percentage", "percent", "population", "price", "total"})
+_AUXILIARIES = frozenset(
+    {"did", "do", "does", "is", "are", "was", "were", "has", "have", "had", "will", "can", "could"}
+)
+_MONTHS = "january february march april june july august september october november december"
+_DATE_WORDS = rf"{_MONTHS} monday tuesday wednesday thursday friday saturday sunday century decade"
+_NUMBER_WORDS = (
+    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty "
+    "sixty seventy eighty ninety hundred thousand million billion half dozen percent"
+)
+_YEAR = r"(?<![\d.,])(?:1\d{3}|20\d{2})(?![\d]|[.,]\d)"
+
+
+def _any_word(words: str) -> str:
+    return rf"\b(?:{'|'.join(words.split())})\b"
+
+
+_PATTERNS = {
+    _DATE: re.compile(rf"{_YEAR}|{_any_word(_DATE_WORDS)}", re.IGNORECASE),
+    # A year is not an answer to "how many".
+    _NUMBER: re.compile(rf"(?!{_YEAR})(?<![\d.,])\d|{_any_word(_NUMBER_WORDS)}", re.IGNORECASE),
+}
+
+
+class Asked(NamedTuple):
+    """What a query asks for: the place of its question word, and the kind of thing."""
+
+    place: int
+    kind: str
+
+
+@lru_cache(maxsize=4096)
+def asked_of(query: str) -> Asked | None:
+    """What a query asks for; None if it is not a question, or if no rule knows it.
+
+    Examples:
+        >>> asked_of("Since when has the bridge been open?")
+        Asked(place=1, kind='a date')
+        >>> asked_of("How many trains cross it?").kind
+        'a number'
+        >>> asked_of("It was closed when the ice came.")
+    """
+    words = [word.lower() for word in written_words(query)]
+    if "?" not in query and not _begins_as_a_question(words):
+        return None
+    for place, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True)):
+        if word == "when" or (word in ("what", "which") and after in _DATES):
+            return Asked(place, _DATE)
+        if (word == "how" and after in _AMOUNTS) or (
+            word in ("what", "which") and after in _COUNTS
+        ):
+            return Asked(place, _NUMBER)
+    return None
+
+
+def _begins_as_a_question(words: list[str]) -> bool:
+    """Whether a question may begin so: "when did it", and not "when he came, it"."""
+    place = next((place for place in range(2) if words[place : place + 1] == ["when"]), None)
+    if place is not None:
+        return words[place + 1 : place + 2] != [] and words[place + 1] in _AUXILIARIES
+    return bool(QUESTION_WORDS & set(words[:2]))
+
+
+def facets_of(query: str) -> tuple[Facet, ...]:
+    """The words of a query; its question word is named with what it asks for."""
+    asked = asked_of(query)
+    return tuple(
+        Facet(f"{word} ({asked.kind})", (place,), is_asked=True)
+        if asked is not None and asked.place == place
+        else Facet(word, (place,))
+        for place, word in enumerate(written_words(query))
+    )
+
+
+def contains(kind: str, text: str) -> bool:
+    """Whether a text contains a thing of this kind."""
+    return _PATTERNS[kind].search(text) is not None
+
+
+def with_asked(
+    queries: Sequence[Query], objective: FeatureCoverage, items: Items
+) -> tuple[FeatureCoverage, Items]:
+    """The function and the items with what the questions ask for, in place of question words."""
+    found = [(row, asked_of(query.text)) for row, query in enumerate(queries)]
+    asked = [(row, one) for row, one in found if one is not None]
+    if not asked:
+        return objective, items
+    weights, features = objective.weights.copy(), items.features.copy()
+    for row, (place, kind) in asked:
+        full = objective.target[row, place]
+        texts = queries[row].texts
+        weights[row, place] = _WEIGHT / np.log1p(full)
+        features[row, : len(texts), place] = [full * contains(kind, text) for text in texts]
+    return FeatureCoverage(weights, target=objective.target), Items(features, items.mask)
