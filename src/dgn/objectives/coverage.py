@@ -220,8 +220,8 @@ class FeatureCoverage(WeightedCoverage):
         weights: α, [features] or [batch, features].
         concave: φ, log(1 + x) in the paper.
         target: The level at which a feature counts as completely covered, [features] or
-            [batch, features]; 0 for features that do not count in `coverage`. Without a target,
-            `coverage` is not defined. It does not change f.
+            [batch, features]; half of it is half covered. It is 0 for features that do not count
+            in `coverage`. Without a target, `coverage` is not defined. It does not change f.
 
     Examples:
         >>> import numpy as np
@@ -273,8 +273,8 @@ class FeatureCoverage(WeightedCoverage):
         xp, level = namespace(state.level), state.level
         target = xp.broadcast_to(cast_like(self.target, level), level.shape)
         counts = target > 0
-        whole = self.concave.of(xp.where(counts, target, xp.ones_like(target)))
-        share = xp.clip(self.concave.of(level) / whole, 0, 1)
+        whole = xp.where(counts, target, xp.ones_like(target))
+        share = xp.clip(level / whole, 0, 1)
         weights = xp.ones_like(level)
         if self.weights is not None:
             weights = xp.broadcast_to(cast_like(self.weights, level), level.shape)

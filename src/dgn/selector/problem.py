@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,11 +87,20 @@ class Problem:
     def covered(self, indices: Sequence[int]) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """How far each feature is covered after 0, 1, … of these passages; for one query.
 
+        A feature is covered as far as the best of the passages covers it alone: five passages that
+        hardly mention a word do not cover it together.
+
         Returns:
             [selected + 1, features], and [features], how much each counts (they sum to 1); None
             if the objective does not define coverage.
         """
-        return _normalized(self.objective.coverage(self._state_after(indices)))
+        # One passage at least, so that the weights are known; it does not count.
+        found = _normalized(self.objective.coverage(self._each_alone([0, *indices])))
+        if found is None:
+            return None
+        alone, weights = found
+        alone[0] = 0
+        return np.maximum.accumulate(alone, axis=0), weights
 
     def coverage_after(self, indices: Sequence[int]) -> NDArray[np.float64] | None:
         """[selected + 1], the share of the query that is covered; None if it is not defined."""
@@ -119,8 +128,7 @@ class Problem:
         define coverage, its value as a share of the value of all passages together.
         """
         f = self.objective
-        alone = replace(self, items=Items(self.items.features[0][:, None, :])).items
-        state = f.add(alone, f.empty(alone), np.ones((alone.batch, 1), alone.features.dtype))
+        state = self._each_alone(range(self.items.size))
         found = _normalized(f.coverage(state))
         if found is not None:
             relevance = _weighted(*found)
@@ -129,6 +137,12 @@ class Problem:
             whole = f.value(f.add(self.items, f.empty(self.items), everything))[0]
             relevance = np.asarray(f.value(state), np.float64) / (float(whole) or 1.0)
         return tuple(np.clip(relevance, 0.0, 1.0).tolist())
+
+    def _each_alone(self, indices: Sequence[int]) -> State:
+        """The states after each of these passages by itself, as one batch."""
+        alone = Items(self.items.features[0][list(indices)][:, None, :])
+        f = self.objective
+        return f.add(alone, f.empty(alone), np.ones((alone.batch, 1), alone.features.dtype))
 
     def _state_after(self, indices: Sequence[int]) -> State:
         """The states after 0, 1, … of these passages, as one batch."""

@@ -33,7 +33,14 @@ def test_what_is_asked_for(query: str, place: int, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["When he came, it closed.", "Who designed it?", "Why?", "How did it end?", "It closed when the ice came.", "When"],
+    [
+        "When he came, it closed.",
+        "Who designed it?",
+        "Why?",
+        "How did it end?",
+        "It closed when the ice came.",
+        "When",
+    ],
 )
 def test_nothing_that_a_rule_knows(query: str) -> None:
     assert asked_of(query) is None
