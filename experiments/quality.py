@@ -6,7 +6,8 @@ The queries are the first ones of each dev part, up to a number of passages, so 
 be measured on the same ones. With `--left-out`, a folder that `experiments.mixture --left-out`
 wrote, each domain is also selected by a model that has never seen it. `--ranked NAME=FILE` ranks by
 the logits that `experiments.read_pairs train` wrote, and `--read NAME=FILE` selects by the model
-minilm with these logits; a domain that a file does not have is left out of that row.
+minilm with these logits and the cosines that `experiments.read_pairs compare` wrote into the folder
+`--compared`. A domain that a file does not have is left out of that row.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.data import Example
-from dgn.encoders.minilm.encoder import MiniLMEncoder
 from dgn.evaluation import (
     STRATEGIES,
     Baseline,
@@ -36,11 +36,11 @@ from dgn.evaluation import (
 )
 from dgn.evaluation.baselines import best_first
 from dgn.files import write_atomically
-from dgn.maximizers import Selections, greedy
 from dgn.metrics import bootstrap_interval, paired_comparison
 from dgn.query import Query
 from dgn.selector import Selector
 from dgn.text import PooledVectors
+from experiments.compared import Compared, Read, divided
 from experiments.domains import DOMAINS, read_domain
 from experiments.mixture import FOLDS, KS
 
@@ -77,24 +77,6 @@ class Ranked(Baseline):
         return best_first(self.logits[: len(queries)], k)
 
 
-@dataclass(frozen=True, eq=False)
-class Read(Baseline):
-    """The model minilm with logits that were computed elsewhere."""
-
-    encoder: MiniLMEncoder
-    logits: Sequence[NDArray[np.float32]]
-    name: str = "read"
-
-    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
-        found = np.full((len(queries), k), -1, dtype=np.int64)
-        for row, query in enumerate(queries):
-            objective, items = self.encoder.encode_with([query], [self.logits[row]])
-            searched = cast("Selections", greedy(objective, items, k))
-            indices = searched[0].indices
-            found[row, : len(indices)] = indices
-        return found
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Select, print a table, and write every recall."""
     parser = argparse.ArgumentParser(prog="python -m experiments.quality", description=__doc__)
@@ -103,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minilm", action="store_true", help="measure MiniLM, too; slow")
     parser.add_argument("--ranked", nargs="*", default=[], metavar="NAME=FILE")
     parser.add_argument("--read", nargs="*", default=[], metavar="NAME=FILE")
+    parser.add_argument("--compared", type=Path, help="MiniLM's cosines, for --read")
     parser.add_argument("--queries", type=int, default=200, help="queries per domain")
     parser.add_argument("--passages", type=int, default=8000, help="passages per domain")
     options = parser.parse_args(arguments)
@@ -147,28 +130,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for baseline in peers:
             name = baseline.name if "MiniLM" in baseline.name else f"MiniLM, {baseline.name}"
             measure(name, lambda _, one=baseline: one)
-        reader = SelectorBaseline("", Selector.from_pretrained("minilm"))
-        measure("dgn, minilm", lambda _: reader)
     for name, path in (one.split("=", 1) for one in options.ranked):
         logits = _read_logits(path)
         measure(name, lambda d, own=logits: Ranked(own[d]) if d in own else None)
     if options.read:
-        encoder = Selector.from_pretrained("minilm").encoder
-        assert isinstance(encoder, MiniLMEncoder)  # noqa: S101
+        compared = Compared(options.compared).by_domain
         for name, path in (one.split("=", 1) for one in options.read):
             logits = _read_logits(path)
-            measure(name, lambda d, own=logits: Read(encoder, own[d]) if d in own else None)
+            measure(name, lambda d, own=logits: Read(compared[d], own[d]) if d in own else None)
     _write(options.out, results, seconds)
     return 0
 
 
 def _read_logits(path: str) -> dict[str, list[NDArray[np.float32]]]:
     """The logits of each dev part, divided by its examples."""
-    found: dict[str, list[NDArray[np.float32]]] = {}
-    for name, flat in np.load(path).items():
-        ends = np.cumsum([len(example.gold) for example in read_domain(name).dev])
-        found[name] = np.split(flat.astype(np.float32), ends[ends < len(flat)])
-    return found
+    return {name: divided(flat, read_domain(name).dev) for name, flat in np.load(path).items()}
 
 
 def _limited(name: str, queries: int, passages: int) -> list[Example]:
