@@ -1,6 +1,7 @@
 """The model minilm from known cosines and logits selects what it selects from the texts."""
 
 import importlib.util
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def cosines(encoder: MiniLMEncoder, example: Example) -> tuple[np.ndarray, np.nd
     words, vectors = encoder.matcher.reader.read(texts), encoder._embed(texts)
     ends = np.cumsum([len(text) for text in words.texts])
     near = np.zeros((len(texts) - 1, ends[0]), np.uint8)
-    for row, (start, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for row, (start, end) in enumerate(itertools.pairwise(ends)):
         own = vectors.words[start:end] * (words.kinds[words.texts[row + 1], :1] == 0)
         cosine = (own @ vectors.words[: ends[0]].T).max(axis=0, initial=0)
         near[row] = np.rint(cosine.clip(0, 1) * 255)
