@@ -6,21 +6,21 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.arrays import Array
 from dgn.encoders import Encoder
 from dgn.encoders.base import PreparedPassages
 from dgn.errors import InvalidInput
-from dgn.maximizers import Certificate, Selection, Selections, budgeted_greedy, greedy
+from dgn.maximizers import Certificate, Selection, greedy
 from dgn.objectives import Items, SetFunction
 from dgn.query import Document, Query
 from dgn.selector.limits import DEFAULT_SCORE_WEIGHT, Limits, integer
 from dgn.selector.problem import Problem
 from dgn.selector.result import PassageSelection
+from dgn.selector.search import Maximizer, PassageSearch, token_costs, without_repeats
 from dgn.threads import single_threaded_blas
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
 
-
 _NOTHING = Selection((), (), (), Certificate(0.0, 0.0))
-
-
-class Maximizer(Protocol):
-    """A search in one set: `greedy`, `lazy_greedy`, `exact`, or one of your own."""
-
-    def __call__(self, objective: SetFunction, items: Items, k: int) -> Selection | Selections: ...
 
 
 class Selector:
@@ -65,6 +58,8 @@ class Selector:
         self.encoder = encoder
         self.card = ""
         self._objective, self._maximizer = objective, maximizer
+        # An objective of the user may have data of its own for every item.
+        self._search = PassageSearch(maximizer, may_reorder=objective is None)
 
     @classmethod
     def from_pretrained(
@@ -243,7 +238,7 @@ class Selector:
         if prepared is None:
             return self._select([query], limits)[0]
         objective, items = self._adapted(*prepared.encode(query, places))
-        problem = Problem(objective, _without_repeats([query], items))
+        problem = Problem(objective, without_repeats([query], items))
         return self._select_in([query], limits, problem)[0]
 
     def _select(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
@@ -255,9 +250,7 @@ class Selector:
 
     def _select_batch(self, queries: Sequence[Query], limits: Limits) -> list[PassageSelection]:
         objective, items = self._adapted(*self.encoder.encode(queries))
-        return self._select_in(
-            queries, limits, Problem(objective, _without_repeats(queries, items))
-        )
+        return self._select_in(queries, limits, Problem(objective, without_repeats(queries, items)))
 
     def _select_in(
         self, queries: Sequence[Query], limits: Limits, problem: Problem
@@ -269,8 +262,8 @@ class Selector:
         scores = [query.scores for query in queries]
         if any(one is not None for one in scores):
             searched = searched.with_scores(scores, limits.score_weight)
-        costs = self._costs(queries, searched.items.size, limits)
-        found = self._search_in_order(queries, searched, limits, costs)
+        costs = token_costs(queries, searched.items.size, limits, self.encoder)
+        found = self._search.select(queries, searched, limits, costs)
         selected: list[PassageSelection] = []
         for row, query in enumerate(queries):
             own = problem.of_query(row)
@@ -279,7 +272,7 @@ class Selector:
             if limits.coverage is not None:
                 price = None if costs is None else costs[row : row + 1, : looked.items.size]
                 left = own if relevant is problem else relevant.of_query(row)
-                selection = self._cut(left, looked, selection, limits, price)
+                selection = self._search.cut(left, looked, selection, limits, price)
             selected.append(
                 PassageSelection(
                     **vars(selection),
@@ -299,101 +292,6 @@ class Selector:
         elif self._objective is not None:
             objective = self._objective(objective, items)
         return objective, items
-
-    def _search_in_order(
-        self, queries: Sequence[Query], problem: Problem, limits: Limits, costs: Array | None
-    ) -> list[Selection]:
-        """One Selection for each query; ties between loose passages go by their texts.
-
-        A search gives ties to the lowest index, and the order of loose passages must not matter.
-        """
-        k = limits.k or problem.items.size
-        is_in_order = all(query.passages[0].position is not None for query in queries)
-        if self._objective is not None or is_in_order:
-            # An objective of the user may have data of its own for every item.
-            return list(self._search(problem, limits, k, costs))
-        size = problem.items.size
-        order = [[*_order_of(query), *range(len(query.passages), size)] for query in queries]
-        places = np.array(order)
-        turned = Problem(problem.objective, problem.items.ordered(places))
-        prices = None if costs is None else np.take_along_axis(costs, places, axis=1)
-        return [
-            Selection(
-                tuple(own[index] for index in one.indices), one.gains, one.values, one.certificate
-            )
-            for own, one in zip(order, self._search(turned, limits, k, prices), strict=True)
-        ]
-
-    def _search(
-        self, problem: Problem, limits: Limits, k: int, costs: Array | None
-    ) -> Sequence[Selection]:
-        """One Selection for each query of the problem."""
-        f, items = problem.objective, problem.items
-        if limits.max_tokens is not None:
-            return list(
-                cast("Selections", budgeted_greedy(f, items, costs, limits.max_tokens, k=k))
-            )
-        if self._maximizer is greedy:
-            return list(cast("Selections", greedy(f, items, k)))
-        # Not every search knows batches.
-        rows = [problem.of_query(row) for row in range(items.batch)]
-        found = [self._maximizer(row.objective, row.items, k) for row in rows]
-        return [one if isinstance(one, Selection) else one[0] for one in found]
-
-    def _cut(
-        self,
-        own: Problem,
-        searched: Problem,
-        selection: Selection,
-        limits: Limits,
-        costs: Array | None,
-    ) -> Selection:
-        """The first passages that reach the coverage, with the certificate for that many."""
-        reached, achievable = own.progress(selection.indices)
-        share = limits.coverage or 0.0
-        enough = np.flatnonzero(reached >= share * achievable * (1 - 1e-6))
-        count = max(1, int(enough[0])) if len(enough) else len(selection)
-        if count >= len(selection):
-            return selection
-        # The passages stay those of the first search; the second one gives the bound for so many.
-        bound = self._search(searched, limits, count, costs)[0].certificate.bound
-        value = selection.values[count - 1]
-        return Selection(
-            selection.indices[:count],
-            selection.gains[:count],
-            selection.values[:count],
-            Certificate(value, max(value, bound)),
-        )
-
-    def _costs(self, queries: Sequence[Query], size: int, limits: Limits) -> Array | None:
-        if limits.max_tokens is None:
-            return None
-        texts = [text for query in queries for text in query.texts]
-        counts = iter(limits.tokens_of(texts, self.encoder))
-        costs = np.ones((len(queries), size))
-        for row, query in enumerate(queries):
-            for place in range(len(query.passages)):
-                costs[row, place] = max(1, next(counts))
-        return costs
-
-
-def _order_of(query: Query) -> Sequence[int]:
-    """The passages in the order in which ties are given to them: loose ones by their texts."""
-    places = range(len(query.passages))
-    if query.passages[0].position is not None:
-        return places
-    texts = query.texts
-    return sorted(places, key=texts.__getitem__)
-
-
-def _without_repeats(queries: Sequence[Query], items: Items) -> Items:
-    """The items without passages that repeat an earlier one: they add nothing to any set."""
-    if all(len(set(query.twins)) == len(query.twins) for query in queries):
-        return items
-    repeats = np.zeros((items.batch, items.size), np.bool_)
-    for row, query in enumerate(queries):
-        repeats[row, : len(query.twins)] = np.array(query.twins) != np.arange(len(query.twins))
-    return Items(items.features, items.mask & ~repeats)
 
 
 def _query_of(number: int, given: Any) -> Query:
