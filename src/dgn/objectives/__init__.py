@@ -2,13 +2,9 @@
 
 from dgn.objectives.base import Items, SetFunction, State, as_items
 from dgn.objectives.concave import Concave, Log1p, OneMinusExp, Power, Saturated, Sqrt
-from dgn.objectives.coverage import (
-    FacilityLocation,
-    FeatureCoverage,
-    ProbabilisticCoverage,
-    WeightedCoverage,
-)
+from dgn.objectives.coverage import FacilityLocation, FeatureCoverage, ProbabilisticCoverage
 from dgn.objectives.mixture import Mixture
+from dgn.objectives.weighted import WeightedCoverage
 
 __all__ = [
     "Concave",
