@@ -31,24 +31,21 @@ _COUNTS = frozenset({"number", "amount", "percentage", "percent", "population", 
 _AUXILIARIES = frozenset(
     {"did", "do", "does", "is", "are", "was", "were", "has", "have", "had", "will", "can", "could"}
 )
-_MONTHS = "january february march april june july august september october november december"
-_DATE_WORDS = rf"{_MONTHS} monday tuesday wednesday thursday friday saturday sunday century decade"
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty "
-    "sixty seventy eighty ninety hundred thousand million billion half dozen percent"
+_DATE_WORDS = frozenset(
+    """
+    january february march april june july august september october november december monday
+    tuesday wednesday thursday friday saturday sunday century decade
+    """.split()  # noqa: SIM905
 )
-_YEAR = r"(?<![\d.,])(?:1\d{3}|20\d{2})(?![\d]|[.,]\d)"
-
-
-def _any_word(words: str) -> str:
-    return rf"\b(?:{'|'.join(words.split())})\b"
-
-
-_PATTERNS = {
-    _DATE: re.compile(rf"{_YEAR}|{_any_word(_DATE_WORDS)}", re.IGNORECASE),
-    # A year is not an answer to "how many".
-    _NUMBER: re.compile(rf"(?!{_YEAR})(?<![\d.,])\d|{_any_word(_NUMBER_WORDS)}", re.IGNORECASE),
-}
+_NUMBER_WORDS = frozenset(
+    """
+    one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
+    seventy eighty ninety hundred thousand million billion half dozen percent
+    """.split()  # noqa: SIM905
+)
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class Asked(NamedTuple):
@@ -102,8 +99,12 @@ def facets_of(query: str) -> tuple[Facet, ...]:
 
 
 def contains(kind: str, text: str) -> bool:
-    """Whether a text contains a thing of this kind."""
-    return _PATTERNS[kind].search(text) is not None
+    """Whether a text contains a thing of this kind; a year is not an answer to "how many"."""
+    is_year = [_YEAR.fullmatch(digits) is not None for digits in _DIGITS.findall(text)]
+    if any(is_year) if kind == _DATE else not all(is_year):
+        return True
+    words = _DATE_WORDS if kind == _DATE else _NUMBER_WORDS
+    return not words.isdisjoint(_LETTERS.findall(text.lower()))
 
 
 def with_asked(
