@@ -3,6 +3,7 @@
 python ray_cluster.py SCENARIO INPUTS OUT
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -67,33 +68,44 @@ def select_by_command(address: str, inputs: str, out: Path) -> None:
     print(done.stderr)
 
 
+def search_in_partitions() -> None:
+    features = np.random.default_rng(0).random((5000, 16))
+    f = dgn.FeatureCoverage(np.ones(16))
+    here = partitioned_greedy(f, features, 8, partitions=4, seed=1)
+    assert partitioned_greedy(f, features, 8, partitions=4, seed=1, engine="ray") == here
+    print("partitions are the same")
+
+
+def measure_memory(folder: Path) -> None:
+    """An input ten times as large as another one, both far larger than a batch."""
+    row = json.dumps({"query": "Who swims?", "passages": ["Ada swims. " * 400] * 3}) + "\n"
+    for rows in (300, 3000):  # 4 and 40 MB
+        file = folder / f"{rows}.jsonl"
+        file.write_text(row * rows, encoding="utf-8")
+        job = plan_job(str(file), folder / f"out-{rows}", partition_bytes=2**20, batch_size=8)
+        assert run_job(job, engine="ray").rows == rows
+        print(f"peak {max(map(peak_memory, workers(b'ray::')))} MiB")
+
+
 def main(scenario: str, inputs: str, out: Path) -> None:
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     second = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    if scenario == "command":
-        select_by_command(cluster.address, inputs, out)
-        cluster.shutdown()
-        return
     ray.init(address=cluster.address, log_to_driver=False)
     assert len([node for node in ray.nodes() if node["Alive"]]) == 2
-    if scenario == "greedi":
-        features = np.random.default_rng(0).random((5000, 16))
-        f = dgn.FeatureCoverage(np.ones(16))
-        here = partitioned_greedy(f, features, 8, partitions=4, seed=1)
-        assert partitioned_greedy(f, features, 8, partitions=4, seed=1, engine="ray") == here
+    job = plan_job(inputs, out, limits={"k": 3}, partition_bytes=20_000)
+    if scenario == "healthy":
+        print("rows", run_job(job, engine="ray").rows)
+        search_in_partitions()
+        measure_memory(out.parent)
+        select_by_command(cluster.address, inputs, out.with_name("by-command"))
     else:
-        size, batch = (2**20, 8) if scenario == "memory" else (20_000, 64)
-        job = plan_job(inputs, out, limits={"k": 3}, partition_bytes=size, batch_size=batch)
         thread = threading.Thread(
             target=kill_when_running, args=(scenario, cluster, second, out), daemon=True
         )
-        if scenario in {"worker", "node"}:
-            thread.start()
+        thread.start()
         print("rows", run_job(job, engine="ray").rows)
-        print("peak", max(map(peak_memory, workers(b"ray::"))))
-        if scenario in {"worker", "node"}:
-            thread.join(60)
+        thread.join(60)
     ray.shutdown()
     cluster.shutdown()
 

@@ -1,6 +1,5 @@
 """The engine Ray, on a real cluster of two nodes: results equal those of one process, exactly."""
 
-import json
 import os
 import subprocess
 import sys
@@ -31,51 +30,38 @@ def run_cluster(scenario: str, inputs: Path, out: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("scenario", ["plain", "worker", "node"])
-def test_two_nodes_write_what_one_process_writes(
-    scenario: str, inputs: Path, tmp_path: Path
-) -> None:
+def with_more(inputs: Path) -> Path:
     for copy in range(3):
         lines = (inputs / "a.jsonl").read_bytes()
         (inputs / f"x{copy}.jsonl").write_bytes(lines)
-    wanted = run_job(planned(inputs, tmp_path / "here"), workers=1)
-    said = run_cluster(scenario, inputs, tmp_path / "ray")
+    return inputs
+
+
+def test_two_nodes_do_what_one_process_does(inputs: Path, tmp_path: Path) -> None:
+    wanted = run_job(planned(with_more(inputs), tmp_path / "here"), workers=1)
+    said = run_cluster("healthy", inputs, tmp_path / "ray")
     assert f"rows {wanted.rows}" in said
-    if scenario != "plain":
-        assert f"killed {scenario}" in said
     assert contents(tmp_path / "ray") == contents(tmp_path / "here")
     left = {path.name for path in (tmp_path / "ray").iterdir()} - set(contents(tmp_path / "ray"))
-    assert left == {"manifest.json"} or scenario != "plain"
-
-
-def test_the_command_finds_a_cluster_by_its_address(inputs: Path, tmp_path: Path) -> None:
-    said = run_cluster("command", inputs, tmp_path / "ray")
-    assert f"selections: {tmp_path / 'ray'}" in said
-    job = plan_job(f"{inputs}/*", tmp_path / "here", limits={"k": 3, "min_relevance": 0.0})
-    run_job(job, workers=1)
-    assert contents(tmp_path / "ray") == contents(tmp_path / "here")
-
-
-def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
-    """An input ten times as large as another one, both far larger than a batch."""
-    if not Path("/proc/self/status").exists():
-        pytest.skip("needs /proc")
-    row = json.dumps({"query": "Who swims?", "passages": ["Ada swims. " * 400] * 3}) + "\n"
-
-    def peak(rows: int) -> int:
-        folder = tmp_path / str(rows)
-        folder.mkdir()
-        (folder / "a.jsonl").write_text(row * rows)
-        said = run_cluster("memory", folder, tmp_path / f"out-{rows}")
-        assert f"rows {rows}" in said
-        return int(said.split("peak ")[1].split()[0])
-
-    small, large = peak(300), peak(3000)  # 4 and 40 MB
+    assert left == {"manifest.json"}
+    assert "partitions are the same" in said
+    small, large = (int(line.split()[1]) for line in said.splitlines() if "peak" in line)
     assert large - small < 20, f"{small} MiB for 4 MB and {large} MiB for 40 MB"
+    # The command knew the cluster by its address alone.
+    assert f"selections: {tmp_path / 'by-command'}" in said
+    limits = {"k": 3, "min_relevance": 0.0}
+    job = plan_job(f"{inputs}/*", tmp_path / "whole", limits=limits)
+    run_job(job, workers=1)
+    assert contents(tmp_path / "by-command") == contents(tmp_path / "whole")
 
 
-def test_partitioned_greedy(inputs: Path, tmp_path: Path) -> None:
-    run_cluster("greedi", inputs, tmp_path)
+@pytest.mark.parametrize("scenario", ["worker", "node"])
+def test_what_dies_is_done_again(scenario: str, inputs: Path, tmp_path: Path) -> None:
+    wanted = run_job(planned(with_more(inputs), tmp_path / "here"), workers=1)
+    said = run_cluster(scenario, inputs, tmp_path / "ray")
+    assert f"rows {wanted.rows}" in said
+    assert f"killed {scenario}" in said
+    assert contents(tmp_path / "ray") == contents(tmp_path / "here")
 
 
 def test_an_address_that_does_not_answer(inputs: Path, tmp_path: Path) -> None:
