@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ray
 
-TASKS, TRIALS = 2, 4
+TASKS, TRIALS = 2, 2
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
 
 
