@@ -133,6 +133,8 @@ def test_ctrl_c_prints_one_line(official: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Where the tests themselves run in the background of a shell, Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         cwd=Path(__file__).parents[2],
     ) as run:
         while not (tmp_path / "features" / "unit" / "report").exists():
