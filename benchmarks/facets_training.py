@@ -17,9 +17,9 @@ import torch
 
 from benchmarks.measure import print_table
 from dgn.data import Position
-from dgn.encoders.facets.matching import BY_ITEM, BY_PAIR
-from dgn.encoders.facets.table import MatchBatches, MatchTable
-from dgn.training import FitConfig, RunConfig, Trainer, build_network, placed_on
+from dgn.learn import FitConfig, RunConfig, Trainer, build_network, to_device
+from dgn.learn.families.facets_table import MatchBatches, MatchTable
+from dgn.text.encoders.facets.matching import AXES
 
 CLAIMS, WORDS, DIMENSION, SECONDS = 20_000, 8_000, 256, 10.0
 CONFIG = RunConfig().with_settings({"encoder": "facets", "layers": 5, "assignment": "set"})
@@ -38,7 +38,7 @@ def run() -> None:
 
 
 def _rate(device: str, batch_size: int) -> float:
-    batches = MatchBatches(_table(), batch_size, 0, placed_on(device))
+    batches = MatchBatches(_table(), batch_size, 0, to_device(device))
     network = build_network(CONFIG, DIMENSION).to(device)
     network.set_temperature(0.1)
     network.train()
@@ -70,20 +70,23 @@ def _table() -> MatchTable:
         return random.random(size, np.float32).astype(np.float16)
 
     flags = {"exact", "pair", "is_ordered", "follows"}
-    by_pair = {n: random.random(pairs) < 0.2 if n in flags else share(pairs) for n in BY_PAIR}
-    by_item = {n: random.random(passages) < 0.9 if n in flags else share(passages) for n in BY_ITEM}
+    sizes = {("items", "tokens"): pairs, ("items",): passages}
+    arrays = {
+        name: random.random(sizes[axes]) < 0.5 if name in flags else share(sizes[axes])
+        for name, axes in AXES.items()
+        if axes in sizes
+    }
+    arrays["query"] = random.integers(0, WORDS, int(tokens.sum())).astype(np.int32)
+    arrays["about"] = share(CLAIMS * DIMENSION).reshape(CLAIMS, DIMENSION)
+    arrays["passages"] = share(passages * DIMENSION).reshape(passages, DIMENSION)
     return MatchTable(
         vectors=random.standard_normal((WORDS, DIMENSION), np.float32).astype(np.float16),
         facts=random.random((WORDS, 5), np.float32),
         ids=np.arange(CLAIMS).astype(str),
         tokens=tokens,
         items=items,
-        query=random.integers(0, WORDS, int(tokens.sum())).astype(np.int32),
         gold=random.random(passages) < 0.15,
-        about=share(CLAIMS * DIMENSION).reshape(CLAIMS, DIMENSION),
-        passages=share(passages * DIMENSION).reshape(passages, DIMENSION),
-        by_pair=by_pair,
-        by_item=by_item,
+        arrays=arrays,
         negative_weight=np.ones(passages, np.float32),
         teacher_logits=np.full(passages, np.nan, np.float32),
     )

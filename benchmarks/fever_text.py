@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import print_table
+from dgn.core.search import top_k
 from dgn.data import read_examples
-from dgn.encoders import FeatureOptions
-from dgn.encoders.pooled.table import _EmbeddingPool
-from dgn.maximizers import top_k
-from dgn.metrics import scores_at
-from dgn.text import clean_brackets, open_vectors, split_words, unit_rows
-from dgn.text.vec_file import VecFile
-from dgn.text.vectors import mean_rows
+from dgn.evaluation.metrics import scores_at
+from dgn.learn.families import FeatureOptions
+from dgn.learn.families.pooled_table import _EmbeddingPool
+from dgn.text import open_vectors
+from dgn.text.vectors import mean_rows, unit_rows
+from dgn.text.word_files import VecFile
+from dgn.text.words import clean_brackets, split_words
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 VECTORS = DATA / "vectors" / "english-300d.vec.gz"

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from dgn.gpu.greedy import fast_log2
-from dgn.gpu.growth import log1p
+from dgn.core.native.triton.greedy import fast_log2
+from dgn.core.native.triton.growth import log1p
 
 SIZE, ROUNDS = 1 << 22, 64
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.measure import print_table
-from dgn.maximizers import greedy
-from dgn.objectives import FeatureCoverage
+from dgn.core.functions import FeatureCoverage
+from dgn.core.search import greedy
 
 QUERIES, ITEMS, WIDTH, K = 65_536, 32, 256, 7
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.measure import print_table
-from dgn.maximizers import lazy_greedy, stochastic_greedy
-from dgn.objectives import FeatureCoverage
+from dgn.core.functions import FeatureCoverage
+from dgn.core.search import lazy_greedy, stochastic_greedy
 
 ITEMS, FEATURES, K = 1_000_000, 256, 50
 WORDS, WORDS_PER_ITEM = 50_000, 20

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from benchmarks.measure import print_table, seconds
-from dgn import kernels
+from dgn.core import native as kernels
 
 NUMBERS = 1 << 26
 

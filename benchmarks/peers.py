@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 
 from benchmarks.measure import print_table, seconds
-from dgn.maximizers import greedy, lazy_greedy
-from dgn.objectives import FeatureCoverage
+from dgn.core.functions import FeatureCoverage
+from dgn.core.search import greedy, lazy_greedy
 
 K = 7
 

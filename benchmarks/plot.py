@@ -28,16 +28,16 @@ def main() -> None:
     left.set_title(
         "µs per query, 7 of 30 items with 256 features\n(4,096 queries; peers: one core)"
     )
-    batches = (256, 1024, 4096)
-    table = _rows("*-h200-training.txt")
+    batches = (256, 1024)
+    table = [row for row in _rows("*-h200-training.txt") if row[0] != ""]
     kinds = {
         "dgn, whole steps with batches and Adam": ("dgn", OURS),
         "naive unfolding, batched": ("naive unfolding", OTHERS),
     }
     for start, (kind, (label, colour)) in zip((-0.2, 0.2), kinds.items(), strict=True):
         rates = [float(row[1].replace(",", "")) for row in table if row[0] == kind][: len(batches)]
-        places = [number + start for number in range(len(batches))]
-        drawn = right.bar(places, rates, width=0.38, label=label, color=colour)
+        positions = [number + start for number in range(len(batches))]
+        drawn = right.bar(positions, rates, width=0.38, label=label, color=colour)
         right.bar_label(drawn, [f"{rate / 1000:,.0f}k" for rate in rates], padding=2)
     right.set_xticks(range(len(batches)), [f"{batch:,}" for batch in batches])
     right.set_xlabel("claims per batch")

@@ -1,4 +1,4 @@
-"""Past one process: jobs with several workers and on Ray, and greedy in partitions.
+"""Many queries and large sets: jobs with several workers and on Ray, and greedy in partitions.
 
 DGN_LARGE=1 adds ten million items of 64 features, out of core (2.6 GB in a temporary folder).
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 import dgn
 from benchmarks.measure import print_table
-from dgn.batch import partitioned_greedy, plan_job, run_job
+from dgn.apps.jobs import partitioned_greedy, plan_job, run_job
 from dgn.data import read_examples
 from dgn.selector import Selector
 
@@ -46,8 +46,8 @@ def _jobs(folder: Path) -> None:
     started = time.perf_counter()
     for _ in range(COPIES):
         for start in range(0, 100, 64):
-            for one in selector.select_queries(queries[start : start + 64], k=K):
-                one.scores, one.coverage  # noqa: B018
+            for one in selector.select_queries(queries[start : start + 64], dgn.Limits(k=K)):
+                one.relevance, one.coverage  # noqa: B018
     costs = {"in one process, no files": (time.perf_counter() - started) * FILES}
     for workers in (1, 2):
         costs[f"{workers} workers of this machine"] = _seconds(folder, f"local{workers}", workers)
@@ -55,7 +55,7 @@ def _jobs(folder: Path) -> None:
 
     for workers in (1, 2):
         package: Any = ray
-        package.init(num_cpus=workers, logging_level="ERROR", log_to_driver=False)
+        package.init(address="local", num_cpus=workers, logging_level="ERROR", log_to_driver=False)
         name = f"Ray, {workers} CPUs, workers not yet started"
         costs[name] = _seconds(folder, f"ray{workers}", None, "ray")
         costs[f"Ray, {workers} CPUs, again"] = _seconds(folder, f"again{workers}", None, "ray")
@@ -79,7 +79,7 @@ def _jobs(folder: Path) -> None:
 
 
 def _seconds(folder: Path, name: str, workers: int | None, engine: str = "local") -> float:
-    job = plan_job(f"{folder}/in/*", folder / name, limits={"k": K})
+    job = plan_job(f"{folder}/in/*", folder / name, limits=dgn.Limits(k=K))
     started = time.perf_counter()
     run_job(job, workers=workers, engine=engine)
     return time.perf_counter() - started
@@ -126,16 +126,14 @@ def _out_of_core(folder: Path) -> None:
     matrix.flush()
     del matrix
     code = (
-        "import numpy as np, dgn, time; from dgn.batch import partitioned_greedy\n"
+        "import numpy as np, dgn, time; from dgn.apps.jobs import partitioned_greedy\n"
         f"f = dgn.FeatureCoverage(np.ones({WIDTH}, np.float32)); t = time.perf_counter()\n"
         f"s = partitioned_greedy(f, {str(folder / 'x.npy')!r}, {SELECTED}, partitions=10)\n"
         "lines = open('/proc/self/status').read().splitlines()\n"
         "peak = next(int(line.split()[1]) for line in lines if line.startswith('VmHWM')) / 2**10\n"
         "print(f'{time.perf_counter() - t:.1f} s, {peak:,.0f} MiB at most, {s.certificate}')\n"
     )
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     size = items * WIDTH * 4 / 2**20
     print(
         f"\n{items:,} items of {WIDTH} features, {size:,.0f} MiB in a file: {done.stdout.strip()}"

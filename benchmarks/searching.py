@@ -17,9 +17,8 @@ from unittest import mock
 import numpy as np
 
 from benchmarks.measure import print_table, seconds
-from dgn import kernels
-from dgn.maximizers import greedy
-from dgn.objectives import (
+from dgn.core import native as kernels
+from dgn.core.functions import (
     Concave,
     FacilityLocation,
     FeatureCoverage,
@@ -31,7 +30,8 @@ from dgn.objectives import (
     SetFunction,
     Sqrt,
 )
-from dgn.threads import available_cores
+from dgn.core.search import greedy
+from dgn.parallel import available_cores
 
 ITEMS, FEATURES, K = 30, 256, 7
 QUERIES = 4096
@@ -58,7 +58,9 @@ class Contender:
     def conditions(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if self.cores is not None:
-                patch = mock.patch("dgn.kernels.problems.available_cores", return_value=self.cores)
+                patch = mock.patch(
+                    "dgn.core.native.searches.available_cores", return_value=self.cores
+                )
                 stack.enter_context(patch)
             if not self.compiled:
                 stack.enter_context(mock.patch.object(kernels, "is_available", lambda: False))  # noqa: PT008

@@ -86,7 +86,7 @@ def requests() -> tuple[list[bytes], list[tuple[int, ...]]]:
 def service() -> Generator[tuple[subprocess.Popen[str], int]]:
     """`dgn serve` on a free port."""
     command = [sys.executable, "-m", "dgn", "serve", "--port", "0"]
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from benchmarks.measure import print_table
 from dgn.data import Batch, Position
-from dgn.encoders.pooled import PooledBatches, PooledTable
-from dgn.training import FitConfig, RunConfig, Trainer, build_network, placed_on
+from dgn.learn import FitConfig, RunConfig, Trainer, build_network, to_device
+from dgn.learn.families.pooled_table import PooledBatches, PooledTable
 
 CLAIMS, PAGES, DIMENSION, BATCH = 110_000, 6_000, 300, 256
 CONFIG = RunConfig().with_settings({"assignment": "matched"})
@@ -35,7 +35,7 @@ def run() -> None:
 
 
 def _measure(table: PooledTable, sentences: int, device: str, batch_size: int) -> None:
-    batches = PooledBatches(table, batch_size, 0, placed_on(device))
+    batches = PooledBatches(table, batch_size, 0, to_device(device))
 
     def step_of(**settings: object) -> Callable[[np.ndarray], None]:
         network = build_network(CONFIG, DIMENSION).to(device).train()

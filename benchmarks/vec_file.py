@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import cost_of, print_table
 from benchmarks.wiki import make_words
-from dgn.text.vec_file import VecFile
+from dgn.text.word_files import VecFile
 
 WORDS, DIMENSION, USED = 1_000_000, 300, 20_000
 

@@ -7,7 +7,7 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 
-from dgn.batch import SelectBatch
+from dgn.apps.jobs import SelectBatch
 from examples.pages import QUESTION, sentences
 
 dask.config.set({"dataframe.convert-string": False})  # lists stay lists

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 
-from dgn.adapters.langchain import DGNDocumentCompressor
+from dgn.apps.adapters.langchain import DGNDocumentCompressor
 from examples.pages import QUESTION, Bm25, sentences
 
 

@@ -6,7 +6,7 @@ In a clone: pip install '.[llama-index]' bm25s && python -m examples.llama_index
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from dgn.adapters.llama_index import DGNNodePostprocessor
+from dgn.apps.adapters.llama_index import DGNNodePostprocessor
 from examples.pages import QUESTION, Bm25, sentences
 
 

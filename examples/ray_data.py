@@ -5,7 +5,7 @@ In a clone: pip install '.[ray]' 'ray[data]' && python -m examples.ray_data
 
 import ray
 
-from dgn.batch import SelectBatch
+from dgn.apps.jobs import SelectBatch
 from examples.pages import QUESTION, sentences
 
 texts = [one.text for one in sentences()]
@@ -13,7 +13,7 @@ rows = [
     {"query": QUESTION, "passages": texts},
     {"query": "When did the last train run?", "passages": texts},
 ]
-ray.init(num_cpus=2, log_to_driver=False, logging_level="ERROR")
+ray.init(address="local", num_cpus=2, log_to_driver=False, logging_level="ERROR")
 selected = ray.data.from_items(rows).map_batches(
     SelectBatch,
     fn_constructor_kwargs={"k": 2},

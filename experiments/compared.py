@@ -15,16 +15,23 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.core.search import Selections, greedy
 from dgn.data import Example
-from dgn.encoders.facets.asked import with_asked
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.encoders.facets.formula import encode
-from dgn.encoders.facets.matching import SAME_STEM, TITLE_FROM, Matches, QueryMatches, WordTable
-from dgn.encoders.minilm.encoder import reading_weights
 from dgn.evaluation import Baseline
-from dgn.maximizers import Selections, greedy
-from dgn.query import Query
-from dgn.text import written_words
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.formula import encode
+from dgn.text.encoders.facets.matching import (
+    SAME_STEM,
+    TITLE_FROM,
+    Matches,
+    QueryMatches,
+    match_query,
+    read_queries,
+)
+from dgn.text.encoders.facets.questions import with_asked
+from dgn.text.encoders.minilm.encoder import reading_weights
+from dgn.text.query import Query
+from dgn.text.words import written_words
 from experiments.domains import DOMAINS, read_domain
 
 _LAYER = 6
@@ -73,12 +80,13 @@ class Read(Baseline):
         static, weights = FacetEncoder(), reading_weights()
         found = np.full((len(queries), k), -1, dtype=np.int64)
         for row, query in enumerate(queries):
-            (match,), words = static.matcher.match([query])
-            facts = WordTable.of(words).facts
-            table = WordTable(np.zeros((len(facts), weights.sizes.dimension), np.float32), facts)
-            own = _contextual(query, match, facts[match.query], *self.compared[row])
-            own = replace(own, relevance=self.logits[row])
-            objective, items = with_asked([query], *encode(weights, Matches.of([own], table)))
+            (words,), table = read_queries(static.reader, [query])
+            match = match_query(words, table)
+            own = _contextual(query, match, table.facts[match["query"]], *self.compared[row])
+            batch = Matches.of([{**own, "relevance": self.logits[row]}], table)
+            unused = np.zeros((len(batch.facts), weights.sizes.dimension), np.float32)
+            encoded = encode(weights, replace(batch, vectors=unused))
+            objective, items = with_asked([query], *encoded)
             chosen = [
                 index for index in _greedy(objective, items, query) if query.twins[index] == index
             ]
@@ -111,22 +119,22 @@ def _contextual(
     size = len(query.passages)
     cosine = near.astype(np.float32) / 255
     is_number = facts[:, 1] > 0
-    is_same = match.similarity >= 1
-    similarity = np.maximum(cosine[:size], SAME_STEM * match.exact)
-    similarity = np.where(is_same, 1.0, np.where(is_number, match.similarity, similarity))
+    is_same = match["similarity"] >= 1
+    similarity = np.maximum(cosine[:size], SAME_STEM * match["exact"])
+    similarity = np.where(is_same, 1.0, np.where(is_number, match["similarity"], similarity))
     names = _titles(query)
     which = [names.index(passage.title) for passage in query.passages]
     covered = ((cosine[size:] - TITLE_FROM) / (1 - TITLE_FROM)).clip(0, 1)[which]
-    title = np.where(is_number, match.title, np.maximum(covered, match.title >= 1))
-    has_words = match.length > 0
-    return replace(
-        match,
-        similarity=(similarity * has_words[:, None]).astype(np.float32),
-        title=title.astype(np.float32),
-        likeness=(cosines * has_words).clip(0),
-        passages=np.zeros((size, 384), np.float32),
-        about=np.zeros(384, np.float32),
-    )
+    title = np.where(is_number, match["title"], np.maximum(covered, match["title"] >= 1))
+    has_words = match["length"] > 0
+    return {
+        **match,
+        "similarity": (similarity * has_words[:, None]).astype(np.float32),
+        "title": title.astype(np.float32),
+        "likeness": (cosines * has_words).clip(0),
+        "passages": np.zeros((size, 384), np.float32),
+        "about": np.zeros(384, np.float32),
+    }
 
 
 def _titles(query: Query) -> list[str]:

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import dgn
 from dgn.data import Example
-from dgn.query import Query
 from dgn.selector import Selector
+from dgn.text.query import Query
 from experiments.domains import DOMAINS, read_domain
 
 
@@ -47,7 +48,7 @@ def auroc(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 def _coverage(selector: Selector, query: Query) -> float:
-    return selector.select_queries([query], k=5)[0].coverage or 0.0
+    return selector.select_queries([query], dgn.Limits(k=5))[0].coverage or 0.0
 
 
 def _with(text: str, other: Example) -> Query:

@@ -16,25 +16,24 @@ from typing import cast
 import numpy as np
 import torch
 
-from dgn.cli.options import positive, show_progress
+from dgn.apps.cli.options import positive, show_progress
+from dgn.core.functions import FeatureCoverage, Items
+from dgn.core.search import Selections, Step, explain, greedy, top_k
 from dgn.data import DenseBatches
-from dgn.encoders.pooled.network import PooledScorer
-from dgn.explanation import Step, explain
-from dgn.maximizers import Selections, greedy, top_k
-from dgn.metrics import scores_at
-from dgn.objectives import FeatureCoverage, Items
-from dgn.training import FitConfig, fit, parameter_count, placed_on
-from dgn.training.devices import choose_threads
-from dgn.unfolding import (
+from dgn.evaluation.metrics import scores_at
+from dgn.learn import FitConfig, fit, parameter_count, to_device
+from dgn.learn.families.modules import PooledScorer
+from dgn.learn.layers import UnfoldedGreedy
+from dgn.learn.losses import LayerwiseCrossEntropy
+from dgn.learn.networks import (
     DifferentiableGreedyNetwork,
     FeatureEncoder,
     FeedForward,
-    LayerwiseCrossEntropy,
     LearnedWeights,
     PointwiseNetwork,
     SelectionNetwork,
-    UnfoldedGreedy,
 )
+from dgn.learn.setup import choose_threads
 from experiments.synthetic import SyntheticClaims, SyntheticProblem, make_problem
 
 KS = (1, 3, 5, 7)
@@ -147,7 +146,7 @@ def _fit(
     on_progress: Callable[[str, float], None],
 ) -> None:
     train, validation = (
-        DenseBatches(c.x, c.gold, c.mask, BATCH_SIZE, config.seed, placed_on("cpu"))
+        DenseBatches(c.x, c.gold, c.mask, BATCH_SIZE, config.seed, to_device("cpu"))
         for c in (problem.train, problem.validation)
     )
     on_progress(f"training {name}", 0.0)

@@ -23,15 +23,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dgn.core.functions import FeatureCoverage, Items, Power
 from dgn.data import Example
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.encoders.facets.network import FacetModule
-from dgn.encoders.facets.weights import FacetSizes, FacetWeights, untrained_weights
+from dgn.evaluation.metrics import paired_comparison
 from dgn.files import write_atomically
-from dgn.metrics import paired_comparison
-from dgn.objectives import FeatureCoverage, Items, Power
+from dgn.learn.families.modules import FacetModule
+from dgn.learn.layers import UnfoldedGreedy
+from dgn.learn.losses import LayerwiseCrossEntropy
 from dgn.selector import Selector
-from dgn.unfolding import LayerwiseCrossEntropy, UnfoldedGreedy
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, untrained_weights
 from experiments.domains import read_domain
 from experiments.mixture import KS, Row, TrainingBatch, batch_of, matched, recalls, window
 

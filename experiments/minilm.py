@@ -8,9 +8,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.arrays import Array, Float
-from dgn.encoders.minilm.transformer import WordPieces, embed, load_minilm
-from dgn.text import PooledVectors, clean_brackets
+from dgn.core.arrays import Array, Float
+from dgn.text import PooledVectors
+from dgn.text.encoders.minilm.transformer import WordPieces, embed, load_minilm
+from dgn.text.words import clean_brackets
 
 
 @final

@@ -22,14 +22,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
+from dgn.core.native.facets import WordTable
 from dgn.data import Example
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.encoders.facets.formula import compute_facets
-from dgn.encoders.facets.matching import BY_PAIR, Matches, QueryMatches, WordTable
-from dgn.encoders.facets.network import FacetModule
-from dgn.encoders.facets.weights import STATISTICS, FacetSizes, FacetWeights
-from dgn.selector import Selector
-from dgn.unfolding import DifferentiableGreedyNetwork, LayerwiseCrossEntropy, UnfoldedGreedy
+from dgn.learn.families.modules import FacetModule
+from dgn.learn.layers import UnfoldedGreedy
+from dgn.learn.losses import LayerwiseCrossEntropy
+from dgn.learn.networks import DifferentiableGreedyNetwork
+from dgn.selector import Limits, Selector
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.formula import STATISTICS, FacetSizes, FacetWeights, compute_facets
+from dgn.text.encoders.facets.matching import (
+    AXES,
+    Matches,
+    QueryMatches,
+    match_query,
+    read_queries,
+)
 from experiments.domains import DOMAINS, read_domain
 
 FOLDS = (
@@ -151,10 +159,10 @@ def matched(
     rows: list[Row] = []
     place = 0
     for example in examples:
-        found, words = encoder.matcher.match([example.query])
-        table, one = WordTable.of(words), found[0]
-        used, query = np.unique(one.query, return_inverse=True)
-        table = WordTable(table.vectors[used], table.facts[used])
+        (words,), table = read_queries(encoder.reader, [example.query])
+        one = match_query(words, table)
+        used, query = np.unique(one["query"], return_inverse=True)
+        table = WordTable(table.vectors[used], table.facts[used], table.stem[used])
         gold = np.array(example.gold)
         objective, items = encoder.encode([example.query])
         gains = objective.gains(items, objective.empty(items))[0].copy()
@@ -164,7 +172,7 @@ def matched(
             logits = teacher[place : place + len(gold)].astype(np.float32)
         place += len(gold)
         hard = np.argsort(-gains)[:_HARD]
-        rows.append(Row(replace(one, query=query), table, gold, hard[~gold[hard]], logits))
+        rows.append(Row({**one, "query": query}, table, gold, hard[~gold[hard]], logits))
     return rows
 
 
@@ -243,12 +251,13 @@ def batch_of(rows: Sequence[Row]) -> TrainingBatch:
     sizes = [len(row.words.facts) for row in rows]
     starts = np.cumsum(sizes) - sizes
     shifted = [
-        replace(row.matches, query=row.matches.query + start)
+        {**row.matches, "query": row.matches["query"] + start}
         for row, start in zip(rows, starts, strict=True)
     ]
     words = WordTable(
         np.concatenate([row.words.vectors for row in rows]),
         np.concatenate([row.words.facts for row in rows]).astype(np.float32),
+        np.concatenate([row.words.stem for row in rows]),
     )
     matches = Matches.of(shifted, words)
     gold = np.zeros(matches.mask.shape, bool)
@@ -256,8 +265,12 @@ def batch_of(rows: Sequence[Row]) -> TrainingBatch:
     for number, row in enumerate(rows):
         gold[number, : len(row.gold)] = row.gold
         teacher[number, : len(row.gold)] = row.teacher
-    placed = matches.placed(lambda array: torch.from_numpy(np.ascontiguousarray(array)))
-    return TrainingBatch(placed, torch.from_numpy(gold), torch.from_numpy(teacher))
+    moved = matches.moved(_tensor)
+    return TrainingBatch(moved, torch.from_numpy(gold), torch.from_numpy(teacher))
+
+
+def _tensor(array: NDArray[Any]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 def _relevance_loss(logits: Tensor, batch: TrainingBatch, teacher_share: float) -> Tensor:
@@ -296,9 +309,7 @@ def window(
         some = random.choice(others, size, replace=False)
         kept = np.unique(np.concatenate([gold, row.hard, some]))
     one = row.matches
-    names = ("similarity", "exact", "pair", "title", "passages", "likeness", "precision")
-    names += ("numbers", "length", "position", "is_ordered", "follows", "relevance")
-    parts = {name: getattr(one, name)[kept] for name in names}
+    parts = {name: one[name][kept] for name, axes in AXES.items() if axes[0] == "items"}
     parts["follows"] = parts["follows"] & (np.diff(kept, prepend=-2) == 1)
     if random.random() < 0.4:  # loose passages
         for name in ("position", "is_ordered", "follows"):
@@ -306,8 +317,8 @@ def window(
     if random.random() < 0.25:  # no titles
         parts["title"] = np.zeros_like(parts["title"])
     if not parts["title"].any() and random.random() < invented_titles:
-        size = min(int(random.integers(1, 4)), len(one.query))
-        first = int(random.integers(len(one.query) - size + 1))
+        size = min(int(random.integers(1, 4)), len(one["query"]))
+        first = int(random.integers(len(one["query"]) - size + 1))
         named = slice(first, first + size)
         parts["title"] = np.zeros_like(parts["title"])
         parts["title"][:, named] = 1
@@ -315,17 +326,18 @@ def window(
         for name in ("similarity", "exact", "pair"):
             parts[name] = parts[name].copy()
             parts[name][:, named] = parts[name][:, named] * is_kept
-    words = one.query
+    words = one["query"]
     if hidden_words:
         is_left = random.random(len(words)) >= hidden_words
         is_left[int(random.integers(len(words)))] = True
         is_seen = random.random((len(kept), int(is_left.sum()))) >= hidden_words
         words = words[is_left]
-        for name in BY_PAIR:
-            parts[name] = parts[name][:, is_left]
+        for name, axes in AXES.items():
+            if axes == ("items", "tokens"):
+                parts[name] = parts[name][:, is_left]
         for name in ("similarity", "exact", "pair"):
             parts[name] = parts[name] * is_seen
-    matches = replace(one, query=words, **parts)
+    matches = {**one, "query": words, **parts}
     return Row(matches, row.words, row.gold[kept], row.hard, row.teacher[kept])
 
 
@@ -335,7 +347,7 @@ def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float
     by_length = sorted(range(len(examples)), key=lambda place: len(examples[place].gold))
     for start in range(0, len(examples), 32):
         places = by_length[start : start + 32]
-        selected = selector.select_queries([examples[p].query for p in places], k=max(KS))
+        selected = selector.select_queries([examples[p].query for p in places], Limits(k=max(KS)))
         for place, one in zip(places, selected, strict=True):
             gold = np.array(examples[place].gold)
             hits = np.cumsum(gold[list(one.indices)])

@@ -153,11 +153,10 @@ def pack(folder: Path) -> None:
     """Write the tokens of all examples and MiniLM's weights, as they travel to a GPU."""
     import safetensors.torch
 
-    from dgn.encoders.facets.matching import places_of
-    from dgn.encoders.minilm.transformer import WordPieces, package_folder
-    from dgn.selector import Selector
-    from dgn.text import title_text
-    from dgn.text.words import normalized, word_spans
+    from dgn.selector import Limits, Selector
+    from dgn.text.encoders.facets.matching import order_of
+    from dgn.text.encoders.minilm.transformer import WordPieces, package_folder
+    from dgn.text.words import normalized, title_text, word_spans
     from experiments.domains import DOMAINS, read_domain
 
     pieces, selector = WordPieces(), Selector.from_pretrained("untrained")
@@ -185,9 +184,9 @@ def pack(folder: Path) -> None:
                 different = dict.fromkeys(p.title for p in query.passages)
                 columns["different_titles"] += [number(title_text(one)) for one in different]
                 columns["title_counts"].append(len(different))
-                columns["follows"] += places_of(query.passages)[2].tolist()
+                columns["follows"] += order_of(query.passages)[2].tolist()
                 columns["gold"] += example.gold
-                chosen = () if is_dev else selector.select_queries([query], k=16)[0].indices
+                chosen = () if is_dev else selector.select_queries([query], Limits(k=16))[0].indices
                 columns["hard"] += [
                     place in chosen and not gold for place, gold in enumerate(example.gold)
                 ]

@@ -35,11 +35,11 @@ from dgn.evaluation import (
     TfIdf,
 )
 from dgn.evaluation.baselines import best_first
+from dgn.evaluation.metrics import bootstrap_interval, paired_comparison
 from dgn.files import write_atomically
-from dgn.metrics import bootstrap_interval, paired_comparison
-from dgn.query import Query
 from dgn.selector import Selector
 from dgn.text import PooledVectors
+from dgn.text.query import Query
 from experiments.compared import Compared, Read, divided
 from experiments.domains import DOMAINS, read_domain
 from experiments.mixture import FOLDS, KS

@@ -332,8 +332,8 @@ def _ships(name: str) -> bool:
 
 def ship(reader: Path, folder: Path, around: tuple[int, int]) -> None:
     """Write a trained reader as a model folder; `around` are its `--before` and `--after`."""
-    from dgn.encoders.minilm.encoder import MiniLMEncoder, reading_weights
     from dgn.selector import Selector
+    from dgn.text.encoders.minilm.encoder import MiniLMEncoder, reading_weights
 
     found = {name.removeprefix("low."): array for name, array in np.load(reader).items()}
     named = {name.replace("/", "."): array for name, array in found.items()}

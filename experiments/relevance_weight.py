@@ -16,9 +16,9 @@ from typing import cast
 
 import numpy as np
 
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.encoders.facets.weights import positive
 from dgn.selector import Selector
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.formula import positive
 from experiments.domains import DOMAINS, read_domain
 from experiments.mixture import FOLDS, print_recalls, recalls
 

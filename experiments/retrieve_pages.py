@@ -14,10 +14,10 @@ from typing import Any
 
 import bm25s
 
-from dgn.cli.options import new_file, positive
+from dgn.apps.cli.options import new_file, positive
 from dgn.data import read_claims
 from dgn.files import write_atomically
-from dgn.text import split_words, title_text
+from dgn.text.words import split_words, title_text
 
 
 def retrieve(queries: Path, docs: Path, count: int) -> list[dict[str, object]]:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import dgn
 from dgn.data import Example
 from dgn.evaluation import Bm25
-from dgn.metrics import paired_comparison
+from dgn.evaluation.metrics import paired_comparison
 from dgn.selector import Selector
 from experiments.compared import divided
 from experiments.domains import DOMAINS, read_domain
@@ -74,7 +75,7 @@ def _recalls(
             for passage, score in zip(example.query.passages, own, strict=True)
         )
         query = replace(example.query, passages=passages)
-        (selected,) = selector.select_queries([query], k=max(KS), score_weight=weight)
+        (selected,) = selector.select_queries([query], dgn.Limits(k=max(KS), score_weight=weight))
         gold = np.array(example.gold)
         hits = np.cumsum(gold[list(selected.indices)])
         found[row] = [hits[min(k, len(hits)) - 1] / gold.sum() for k in KS]

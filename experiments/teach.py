@@ -24,21 +24,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from dgn.core.numerics import lowest_log
 from dgn.data import Dataset, Example
-from dgn.encoders.facets.table import MatchTable
-from dgn.encoders.features import TEACHER_LOGITS
-from dgn.encoders.minilm.transformer import (
+from dgn.errors import DGNError, InvalidInput
+from dgn.files import write_atomically
+from dgn.learn import find_device
+from dgn.learn.families.facets_table import MatchTable
+from dgn.learn.features import TEACHER_LOGITS
+from dgn.text.encoders.minilm.transformer import (
     CrossEncoder,
     MiniLM,
     WordPieces,
     load_minilm,
     pair_batch,
 )
-from dgn.errors import DGNError, InvalidInput
-from dgn.files import write_atomically
-from dgn.numerics import lowest_log
-from dgn.text import clean_brackets, title_text
-from dgn.training import find_device
+from dgn.text.words import clean_brackets, title_text
 
 _LONGEST_CLAIM, _LONGEST_TITLE, _LONGEST_PASSAGE = 48, 16, 90
 _CLAIMS_PER_BATCH = 32

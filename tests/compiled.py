@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dgn import kernels
-from dgn.objectives import (
+from dgn.core import native as kernels
+from dgn.core.functions import (
     Concave,
     FacilityLocation,
     FeatureCoverage,

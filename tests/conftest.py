@@ -21,8 +21,17 @@ atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
 
 # The modules that compute with arrays; files and records have no shapes to check.
 CHECKED = (
-    *("numerics", "objectives", "maximizers", "unfolding", "explanation", "data.batches", "text"),
-    *("encoders", "metrics", "selector.problem", "training.trainer", "training.optimizer"),
+    *("core.numerics", "core.functions", "core.search", "selector.coverage", "text.vectors"),
+    *(
+        "text.vocabulary",
+        "text.encoders",
+        "text.explanation",
+        "data.batches",
+        "evaluation.metrics",
+        "learn.layers",
+        "learn.networks",
+    ),
+    *("learn.losses", "learn.relaxations", "learn.families", "learn.trainer", "learn.optimizer"),
 )
 install_import_hook([f"dgn.{module}" for module in CHECKED], "checking.check")
 
@@ -31,7 +40,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, print_b
 settings.load_profile("repeatable")
 
 # The script of the Ray tests is imported only where Ray is installed.
-collect_ignore = [] if importlib.util.find_spec("ray") else ["batch/ray_cluster.py"]
+collect_ignore = [] if importlib.util.find_spec("ray") else ["apps/jobs/ray_cluster.py"]
 
 # Where torch is not installed, the tests of everything else run all the same.
 if importlib.util.find_spec("torch") is None:

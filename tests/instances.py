@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from dgn.objectives import (
+from dgn.core.functions import (
     FacilityLocation,
     FeatureCoverage,
     Items,

@@ -1,12 +1,14 @@
 """What the tests share of the selector's parts; each is loaded once per process."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import dgn
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.encoders.facets.matching import Matcher
-from dgn.text import WordReader, token_idf
-from dgn.text.wordllama import WordLlamaVectors
+from dgn.core.native.facets import WordTable
+from dgn.text import Query, WordReader, token_idf
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.matching import Matches, QueryMatches, match_query, read_queries
+from dgn.text.vectors import WordLlamaVectors
 
 
 @cache
@@ -19,9 +21,15 @@ def reader() -> WordReader:
     return WordReader(wordllama(), token_idf())
 
 
-@cache
-def matcher() -> Matcher:
-    return Matcher(reader())
+def match(queries: Sequence[Query], *, titles: bool = True) -> tuple[list[QueryMatches], WordTable]:
+    """The matches of each query, and the table of words that they refer to."""
+    words, table = read_queries(reader(), queries, titles=titles)
+    return [match_query(one, table) for one in words], table
+
+
+def matches_of(queries: Sequence[Query]) -> Matches:
+    """The same as one padded batch."""
+    return Matches.of(*match(queries))
 
 
 @cache

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dgn.data import DenseBatches, Place
-from dgn.encoders.features import write_meta
-from dgn.encoders.pooled.table import PooledTable
-from dgn.training.config import RunConfig
+from dgn.data import DenseBatches, ToDevice
+from dgn.learn.config import RunConfig
+from dgn.learn.families.pooled_table import PooledTable
+from dgn.learn.features import write_meta
 
 FACETS = 6
 WORDS = ("harbour", "glass", "river", "violin", "winter", "copper")
@@ -46,7 +46,7 @@ def write_table(folder: Path, queries: int, seed: int, dimension: int = 12) -> s
 
 
 def dense_batches(
-    queries: int, seed: int, batch_size: int, place: Place, *, inverted: bool = False
+    queries: int, seed: int, batch_size: int, to_device: ToDevice, *, inverted: bool = False
 ) -> DenseBatches:
     """The same data as X = query ⊙ passage, in memory; inverted, all other passages are gold."""
     table = make_table(queries, seed)
@@ -57,7 +57,7 @@ def dense_batches(
     gold = np.zeros(mask.shape, bool)
     gold[mask] = ~table.gold if inverted else table.gold
     x = table.queries.astype(np.float32)[:, None, :] * passages
-    return DenseBatches(x, gold, mask, batch_size, 0, place)
+    return DenseBatches(x, gold, mask, batch_size, 0, to_device)
 
 
 def write_vectors(path: Path, dimension: int = 12) -> Path:

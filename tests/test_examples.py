@@ -33,7 +33,13 @@ def test_every_example_is_tested() -> None:
     assert files - {"__init__", "pages"} == set(EXAMPLES)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+SLOW = {"tune_on_ray": pytest.mark.slow}
+"""Its parts are tested by themselves: the command that it starts, and Ray."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW.get(name, ())) for name in EXAMPLES]
+)
 def test_example(name: str, tmp_path: Path) -> None:
     package, wanted = EXAMPLES[name]
     if importlib.util.find_spec(package) is None:
@@ -48,7 +54,7 @@ def test_example(name: str, tmp_path: Path) -> None:
         )
 
     if name == "http_client":
-        from service.conftest import started
+        from running_service import started
 
         with started(tmp_path) as running:
             done = run(DGN_URL=running.url)

@@ -10,6 +10,7 @@ from dgn.files import (
     fingerprint_of,
     only_writer,
     open_atomically,
+    sampled_fingerprint_of,
     save_figure,
     temporary_sibling,
     write_atomically,
@@ -96,17 +97,16 @@ def test_fingerprint_of_a_file_changes_with_its_content(tmp_path: Path) -> None:
     assert fingerprint_of(path) != first
 
 
-@pytest.mark.parametrize("place", [0, 2_500_000, 4_999_999])
-def test_fingerprint_of_a_large_file_sees_its_beginning_middle_and_end(
-    tmp_path: Path, place: int
-) -> None:
+@pytest.mark.parametrize("changed", [0, 1_500_000, 2_500_000, 4_999_999])
+def test_fingerprint_of_a_large_file_sees_every_byte(tmp_path: Path, changed: int) -> None:
     path = tmp_path / "file"
     content = bytearray(5_000_000)
     path.write_bytes(content)
-    first = fingerprint_of(path)
-    content[place] = 1
+    first, sampled = fingerprint_of(path), sampled_fingerprint_of(path)
+    content[changed] = 1
     path.write_bytes(content)
     assert fingerprint_of(path) != first
+    assert (sampled_fingerprint_of(path) == sampled) == (changed == 1_500_000)
 
 
 def test_fingerprint_of_a_folder_changes_with_its_files(tmp_path: Path) -> None:

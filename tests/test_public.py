@@ -9,45 +9,44 @@ import numpy as np
 import pytest
 
 import dgn
-import dgn.maximizers
-import dgn.objectives
-import dgn.training
-import dgn.unfolding
-from dgn.cli.main import main
+import dgn.core.functions
+import dgn.core.search
+import dgn.learn
+from dgn.apps.cli.main import main
 
 SITE_PACKAGES = Path(np.__file__).parents[1]
 
-OBJECTIVES = {
+FUNCTIONS = {
     *("Concave", "FacilityLocation", "FeatureCoverage", "Items", "Log1p", "Mixture"),
     *("OneMinusExp", "Power", "ProbabilisticCoverage", "Saturated", "SetFunction", "Sqrt"),
     *("State", "WeightedCoverage", "as_items"),
 }
-MAXIMIZERS = {
-    *("Certificate", "Selection", "Selections", "budgeted_greedy", "exact", "greedy"),
-    *("lazy_greedy", "maximize", "stochastic_greedy", "top_k"),
+SEARCHES = {
+    *("Certificate", "Selection", "Selections", "budgeted_greedy", "exact", "explain", "greedy"),
+    *("lazy_greedy", "stochastic_greedy", "top_k"),
 }
-UNFOLDING = {
+LEARN = {
+    *("Choice",),
     *("DifferentiableGreedyNetwork", "Distillation", "FeatureEncoder", "FeedForward"),
     *("GreedyLayer", "Gumbel", "LayerwiseCrossEntropy", "LearnedWeights", "PointwiseNetwork"),
     *("Relaxation", "SelectionNetwork", "SoftState", "Softmax", "StraightThrough", "Unfolded"),
     *("UnfoldedGreedy", "weighted_binary_cross_entropy"),
-}
-TRAINING = {
     *("DataConfig", "EpochReport", "FitConfig", "Fixed", "Geometric", "Linear", "MachineConfig"),
     *("NetworkConfig", "RunConfig", "RunResult", "Schedule", "Trainer", "build_network"),
     *("find_device", "fit", "is_finished", "load_network", "open_run", "parameter_count"),
-    *("placed_on", "read_config", "select_all", "train"),
+    *("to_device", "read_config", "select_all", "train"),
 }
 ERRORS = {
     *("BrokenInput", "DGNError", "InvalidInput", "MissingExtra", "SearchTooLarge"),
     *("StoreError", "StudyStopped"),
 }
 TOP = {
-    *MAXIMIZERS,
+    *SEARCHES,
     *ERRORS,
     *("FacilityLocation", "FeatureCoverage", "Items", "Mixture", "ProbabilisticCoverage"),
     *("SetFunction", "State"),
-    *("Document", "Passage", "PassageSelection", "Query", "Selector"),
+    *("Document", "Explanation", "Limits", "Passage", "PassageIndex", "PassageSelection"),
+    *("Query", "Selector"),
 }
 
 
@@ -55,10 +54,9 @@ TOP = {
     ("module", "names"),
     [
         (dgn, TOP),
-        (dgn.objectives, OBJECTIVES),
-        (dgn.maximizers, MAXIMIZERS),
-        (dgn.unfolding, UNFOLDING),
-        (dgn.training, TRAINING),
+        (dgn.core.functions, FUNCTIONS),
+        (dgn.core.search, {*SEARCHES, "Step"}),
+        (dgn.learn, LEARN),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -67,7 +65,7 @@ def test_public_names(module: object, names: set[str]) -> None:
     assert all(hasattr(module, name) for name in names)
 
 
-@pytest.mark.parametrize("module", [dgn, dgn.training])
+@pytest.mark.parametrize("module", [dgn, dgn.learn])
 def test_unknown_names_are_attribute_errors(module: object) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'teapot'"):
         _ = module.teapot
@@ -103,11 +101,11 @@ def test_import_of_dgn_imports_neither_numpy_nor_torch() -> None:
     "code",
     [
         "from dgn import Selector, greedy",
-        "import dgn.training",
-        "from dgn.training.config import RunConfig; RunConfig().to_toml()",
-        "from dgn.training.schedules import Geometric; Geometric().at(3)",
-        "from dgn.training.search_space import parse_dimension; parse_dimension('layers=1:7')",
-        "from dgn.cli.main import main",
+        "import dgn.learn",
+        "from dgn.learn.config import RunConfig; RunConfig().to_toml()",
+        "from dgn.learn.config import Geometric; Geometric().at(3)",
+        "from dgn.learn.search_space import parse_dimension; parse_dimension('layers=1:7')",
+        "from dgn.apps.cli.main import main",
     ],
 )
 def test_torch_is_imported_for_training_only(code: str) -> None:
@@ -154,8 +152,7 @@ def test_searches_need_no_torch(light: Path) -> None:
         "dgn.lazy_greedy(f, features, 5); dgn.exact(f, features, 3)\n"
         "dgn.stochastic_greedy(f, features, 5, seed=0)\n"
         "dgn.budgeted_greedy(f, features, np.ones(30), 3.0)\n"
-        "dgn.maximize(f, features, 5, method='lazy')\n"
-        "import dgn.explanation, dgn.evaluation, dgn.metrics, dgn.training, dgn.cli.main\n",
+        "import dgn.learn, dgn.apps.cli.main\n",
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("selected ")
@@ -167,7 +164,7 @@ def test_searches_need_no_torch(light: Path) -> None:
 )
 def test_help_needs_no_torch(light: Path, command: str, flag: str) -> None:
     done = run_light(
-        light, f"from dgn.cli.main import main\nsys.exit(main([{command!r}, '--help']))\n"
+        light, f"from dgn.apps.cli.main import main\nsys.exit(main([{command!r}, '--help']))\n"
     )
     assert done.returncode == 0, done.stderr
     assert flag in done.stdout
@@ -176,9 +173,9 @@ def test_help_needs_no_torch(light: Path, command: str, flag: str) -> None:
 @pytest.mark.parametrize(
     ("code", "part"),
     [
-        ("import dgn.unfolding", "dgn.unfolding"),
-        ("from dgn.training import train", "Training"),
-        ("import dgn.training; dgn.training.Trainer", "Training"),
+        ("from dgn.learn import UnfoldedGreedy", "dgn.learn"),
+        ("from dgn.learn import train", "dgn.learn"),
+        ("import dgn.learn; dgn.learn.Trainer", "dgn.learn"),
     ],
 )
 def test_missing_torch_is_explained(light: Path, code: str, part: str) -> None:
@@ -196,7 +193,7 @@ def test_missing_torch_is_explained(light: Path, code: str, part: str) -> None:
 @pytest.mark.parametrize("command", ["train", "tune"])
 def test_command_explains_a_missing_extra_without_a_traceback(light: Path, command: str) -> None:
     arguments = [command, "--out", "run", "--train", "a", "--validation", "b"]
-    done = run_light(light, f"from dgn.cli.main import main\nsys.exit(main({arguments!r}))\n")
+    done = run_light(light, f"from dgn.apps.cli.main import main\nsys.exit(main({arguments!r}))\n")
     assert done.returncode == 1
     assert done.stderr.startswith(f"dgn: dgn {command} requires torch")
     assert "Traceback" not in done.stderr
@@ -211,7 +208,7 @@ def test_version_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> N
 def test_shape_checks_are_on_in_the_tests() -> None:
     from jaxtyping import TypeCheckError
 
-    from dgn.maximizers.greedy import one_hot
+    from dgn.core.search.greedy import one_hot
 
     with pytest.raises(TypeCheckError):
         one_hot(np.ones((2, 2), dtype=int), 3)

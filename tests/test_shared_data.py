@@ -9,7 +9,6 @@ import pytest
 from dgn.data import Dataset, Problems, make_examples, read_examples
 from dgn.data.eraser import EraserDocs, read_eraser_claims
 from dgn.data.fever import read_fever_claims
-from dgn.encoders import FeatureOptions, build_features
 from dgn.evaluation import (
     Bm25,
     EvaluationSet,
@@ -18,10 +17,12 @@ from dgn.evaluation import (
     run_comparison,
     untrained_greedy,
 )
+from dgn.learn import RunConfig, train
+from dgn.learn.families import FeatureOptions
+from dgn.learn.features import build_features
 from dgn.selector import Selector
 from dgn.text import open_vectors
-from dgn.text.vec_file import VecFile
-from dgn.training import RunConfig, train
+from dgn.text.word_files import VecFile
 from models import shipped
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dgn.cli.options import positive, show_progress
+from dgn.apps.cli.options import positive, show_progress
 from dgn.errors import DGNError, require_extra
 
 

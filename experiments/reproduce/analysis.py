@@ -10,17 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dgn.encoders.pooled import PooledBatches, PooledTable
+from dgn.core.functions import FeatureCoverage, Items
+from dgn.core.search import Selections, exact, greedy, top_k
 from dgn.errors import SearchTooLarge
-from dgn.maximizers import Selections, exact, greedy, top_k
-from dgn.metrics import PairedComparison, hits_at, paired_comparison
-from dgn.objectives import FeatureCoverage, Items
-from dgn.text import unit_rows
-from dgn.training import placed_on
-from dgn.unfolding import (
-    DifferentiableGreedyNetwork,
-    UnfoldedGreedy,
-)
+from dgn.evaluation.metrics import PairedComparison, hits_at, paired_comparison
+from dgn.learn import to_device
+from dgn.learn.families.pooled_table import PooledBatches, PooledTable
+from dgn.learn.layers import UnfoldedGreedy
+from dgn.learn.networks import DifferentiableGreedyNetwork
+from dgn.text.vectors import unit_rows
 from experiments.reproduce.results import KS
 from experiments.reproduce.runner import LARGEST_K
 
@@ -41,7 +39,7 @@ def gold_of(table: PooledTable) -> NDArray[np.bool_]:
 def _picked(table: PooledTable, choose: Callable[[Any, Any], Any]) -> Picks:
     """What a function of X and the mask selects, batch by batch."""
     found = np.full((len(table), LARGEST_K), -1, np.int64)
-    for batch in PooledBatches(table, _BATCH_SIZE, 0, placed_on("cpu")).once():
+    for batch in PooledBatches(table, _BATCH_SIZE, 0, to_device("cpu")).once():
         indices = np.asarray(choose(batch.x, batch.mask).indices)
         found[batch.rows, : indices.shape[1]] = indices
     return found
@@ -222,7 +220,7 @@ def _soft_gap_at(
     soft: list[NDArray[Any]] = []
     hard: list[NDArray[Any]] = []
     agree: list[NDArray[Any]] = []
-    for batch in PooledBatches(table, _BATCH_SIZE, 0, placed_on("cpu")).once():
+    for batch in PooledBatches(table, _BATCH_SIZE, 0, to_device("cpu")).once():
         objective, items = network.encode(batch.x, batch.mask)
         unfolded = layers(objective, items)
         picks = cast("Selections", greedy(objective, items, k)).indices
@@ -259,7 +257,7 @@ def prove(
     network: DifferentiableGreedyNetwork, table: PooledTable, k: int, claims: int, longest: int
 ) -> Proofs:
     """Search the first claims with at most `longest` passages exactly."""
-    batches = PooledBatches(table, 1, 0, placed_on("cpu"))
+    batches = PooledBatches(table, 1, 0, to_device("cpu"))
     small = np.flatnonzero((table.lengths > k) & (table.lengths <= longest))[:claims]
     reached: list[float] = []
     certified: list[float] = []

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.encoders.pooled import PooledTable
+from dgn.learn.families.pooled_table import PooledTable
 
 ONE_PAGE, JOINED = "1 page", "2 claims joined"
 PAGES = (2, 3, 4, 6)

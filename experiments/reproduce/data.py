@@ -8,8 +8,9 @@ from pathlib import Path
 
 from dgn.data import Dataset
 from dgn.data.store import BuildProgress, build_store
-from dgn.encoders import FeatureOptions, build_features
 from dgn.errors import InvalidInput
+from dgn.learn.families import FeatureOptions
+from dgn.learn.features import build_features
 from experiments.reproduce.plan import PAPER, UNIT
 
 _ALLOWED = (

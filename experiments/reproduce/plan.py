@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dgn.training.search_space import Dimension, parse_dimension
+from dgn.learn.search_space import Dimension, parse_dimension
 
 PAPER, UNIT = "paper", "unit"
 """The two kinds of features: means over all tokens as they are, and over words, of length 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from dgn.evaluation.comparison import format_difference, format_score, format_scores
-from dgn.metrics import PairedComparison
+from dgn.evaluation.metrics import PairedComparison
 from experiments.reproduce.markdown import percent, table
 from experiments.reproduce.paper import CLAIMS, PARAMETERS, TABLE_1, cut_of_missed_recall
 from experiments.reproduce.plan import MODELS, PAPER, UNIT

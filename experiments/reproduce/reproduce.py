@@ -10,13 +10,13 @@ from pathlib import Path
 
 import torch
 
-from dgn.encoders.pooled import PooledTable
 from dgn.errors import InvalidInput
 from dgn.evaluation import STRATEGIES, Baseline, Bm25, Diversified, EvaluationSet, TfIdf
-from dgn.metrics import PairedComparison, hits_at, paired_comparison
+from dgn.evaluation.metrics import PairedComparison, hits_at, paired_comparison
+from dgn.learn import load_network
+from dgn.learn.families.pooled_table import PooledTable
+from dgn.learn.networks import DifferentiableGreedyNetwork
 from dgn.text import open_vectors
-from dgn.training import load_network
-from dgn.unfolding import DifferentiableGreedyNetwork
 from experiments.reproduce.analysis import (
     GoldSimilarity,
     GroupDifference,

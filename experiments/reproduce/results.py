@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.metrics import Hits
-from dgn.training import EpochReport
+from dgn.evaluation.metrics import Hits
+from dgn.learn import EpochReport
 from experiments.reproduce.runner import PICKS, RUN
 
 KS = (1, 3, 5, 7)

@@ -19,15 +19,20 @@ import numpy as np
 import torch
 
 from dgn.data import Batches
-from dgn.encoders.pooled import PooledBatches, PooledTable
 from dgn.files import write_atomically
+from dgn.learn import RunConfig, Trainer, build_network, parameter_count, select_all, to_device
+from dgn.learn.families.pooled_table import PooledBatches, PooledTable
+from dgn.learn.networks import PointwiseNetwork, SelectionNetwork
+from dgn.learn.setup import (
+    batches_of,
+    describe_encoder,
+    feature_keys,
+    find_device,
+    name_of,
+    read_tables,
+)
+from dgn.parallel import available_cores, interrupts_ignored, is_orphan
 from dgn.selector.model_folder import ModelConfig, write_arrays, write_config
-from dgn.threads import available_cores
-from dgn.training import RunConfig, Trainer, build_network, parameter_count, placed_on, select_all
-from dgn.training.devices import find_device, name_of
-from dgn.training.processes import interrupts_ignored, is_orphan
-from dgn.training.setup import batches_of, describe_encoder, feature_keys, read_tables
-from dgn.unfolding import PointwiseNetwork, SelectionNetwork
 from experiments.reproduce.candidates import harder_sets
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import PlannedRun
@@ -106,7 +111,7 @@ def _train_one(
     if run.is_reported:
         picks: dict[str, Any] = {}
         for name, table in _reported(data[run.features].report).items():
-            batches = PooledBatches(table, config.fit.batch_size, 0, placed_on(device))
+            batches = PooledBatches(table, config.fit.batch_size, 0, to_device(device))
             picks[name] = select_all(network, batches, LARGEST_K)[0].astype(np.int16)
         np.savez_compressed(folder / PICKS, **picks)
         described = {

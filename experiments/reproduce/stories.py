@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dgn.core.search import Step, explain
 from dgn.data import Example
-from dgn.encoders.pooled import PooledBatches, PooledTable
 from dgn.evaluation import EvaluationSet
-from dgn.explanation import Step, explain
-from dgn.training import placed_on
-from dgn.unfolding import DifferentiableGreedyNetwork
+from dgn.learn import to_device
+from dgn.learn.families.pooled_table import PooledBatches, PooledTable
+from dgn.learn.networks import DifferentiableGreedyNetwork
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _tell(
     theirs: tuple[int, ...],
     table: PooledTable,
 ) -> Story:
-    batch = PooledBatches(table, 1, 0, placed_on("cpu")).batch(np.array([row]))
+    batch = PooledBatches(table, 1, 0, to_device("cpu")).batch(np.array([row]))
     with torch.no_grad():
         objective, items = network.encode(batch.x, batch.mask)
         selection = network.select(batch.x, batch.mask, k=len(ours))[0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgn.encoders.pooled import PooledTable
+from dgn.learn.families.pooled_table import PooledTable
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import (
     MODELS,

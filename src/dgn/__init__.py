@@ -1,9 +1,12 @@
 """Learned subset selection: out of many items, select the few that together cover what is asked.
 
+    core         which set is best? set functions and searches, on arrays
+    text         what do words and passages say? queries, encoders, explanations
+    data         what is asked, and what is right? readers of data sets
     selector     the front door: a query and text in, the passages that cover it out, with reasons
-    objectives   what is a set worth?
-    maximizers   which set is best?
-    unfolding    how does the search learn? (needs torch: dgn[train])
+    evaluation   how good is it? metrics, baselines, comparisons
+    learn        how does the search learn? (needs torch: dgn[train])
+    apps         how is it used? command line, service, adapters, jobs
 
 Names are imported when they are first used, so that `import dgn` takes no time.
 """
@@ -14,6 +17,27 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dgn.core.functions import (
+        FacilityLocation,
+        FeatureCoverage,
+        Items,
+        Mixture,
+        ProbabilisticCoverage,
+        SetFunction,
+        State,
+    )
+    from dgn.core.search import (
+        Certificate,
+        Selection,
+        Selections,
+        budgeted_greedy,
+        exact,
+        explain,
+        greedy,
+        lazy_greedy,
+        stochastic_greedy,
+        top_k,
+    )
     from dgn.errors import (
         BrokenInput,
         DGNError,
@@ -23,62 +47,45 @@ if TYPE_CHECKING:
         StoreError,
         StudyStopped,
     )
-    from dgn.maximizers import (
-        Certificate,
-        Selection,
-        Selections,
-        budgeted_greedy,
-        exact,
-        greedy,
-        lazy_greedy,
-        maximize,
-        stochastic_greedy,
-        top_k,
-    )
-    from dgn.objectives import (
-        FacilityLocation,
-        FeatureCoverage,
-        Items,
-        Mixture,
-        ProbabilisticCoverage,
-        SetFunction,
-        State,
-    )
-    from dgn.query import Document, Passage, Query
-    from dgn.selector import PassageSelection, Selector
+    from dgn.selector import Limits, PassageIndex, PassageSelection, Selector
+    from dgn.text import Document, Passage, Query
+    from dgn.text.explanation import Explanation
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "BrokenInput": "errors",
-    "Certificate": "maximizers",
+    "Certificate": "core.search",
     "DGNError": "errors",
-    "Document": "query",
-    "FacilityLocation": "objectives",
-    "FeatureCoverage": "objectives",
+    "Document": "text",
+    "Explanation": "text.explanation",
+    "FacilityLocation": "core.functions",
+    "FeatureCoverage": "core.functions",
     "InvalidInput": "errors",
-    "Items": "objectives",
+    "Items": "core.functions",
+    "Limits": "selector",
     "MissingExtra": "errors",
-    "Mixture": "objectives",
-    "Passage": "query",
+    "Mixture": "core.functions",
+    "Passage": "text",
+    "PassageIndex": "selector",
     "PassageSelection": "selector",
-    "ProbabilisticCoverage": "objectives",
-    "Query": "query",
+    "ProbabilisticCoverage": "core.functions",
+    "Query": "text",
     "SearchTooLarge": "errors",
-    "Selection": "maximizers",
-    "Selections": "maximizers",
+    "Selection": "core.search",
+    "Selections": "core.search",
     "Selector": "selector",
-    "SetFunction": "objectives",
-    "State": "objectives",
+    "SetFunction": "core.functions",
+    "State": "core.functions",
     "StoreError": "errors",
     "StudyStopped": "errors",
-    "budgeted_greedy": "maximizers",
-    "exact": "maximizers",
-    "greedy": "maximizers",
-    "lazy_greedy": "maximizers",
-    "maximize": "maximizers",
-    "stochastic_greedy": "maximizers",
-    "top_k": "maximizers",
+    "budgeted_greedy": "core.search",
+    "exact": "core.search",
+    "explain": "core.search",
+    "greedy": "core.search",
+    "lazy_greedy": "core.search",
+    "stochastic_greedy": "core.search",
+    "top_k": "core.search",
 }
 
 __all__ = [
@@ -86,13 +93,16 @@ __all__ = [
     "Certificate",
     "DGNError",
     "Document",
+    "Explanation",
     "FacilityLocation",
     "FeatureCoverage",
     "InvalidInput",
     "Items",
+    "Limits",
     "MissingExtra",
     "Mixture",
     "Passage",
+    "PassageIndex",
     "PassageSelection",
     "ProbabilisticCoverage",
     "Query",
@@ -106,9 +116,9 @@ __all__ = [
     "StudyStopped",
     "budgeted_greedy",
     "exact",
+    "explain",
     "greedy",
     "lazy_greedy",
-    "maximize",
     "stochastic_greedy",
     "top_k",
 ]

@@ -2,7 +2,7 @@
 
 import sys
 
-from dgn.cli import run
+from dgn.apps.cli import run
 
 if __name__ == "__main__":
     sys.exit(run())

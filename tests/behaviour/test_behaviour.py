@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import dgn
-from dgn import kernels
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.explanation import Explanation
-from dgn.text import stem, stems_of
+from dgn.core import native as kernels
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.explanation import Explanation
+from dgn.text.words import stem, stems_of
 from models import shipped, untrained
 
 QUERY = "Marie Curie received the Nobel Prize in Physics in 1903 for research on radioactivity."
@@ -118,7 +118,7 @@ def test_near_repeats_are_selected_once(selector: dgn.Selector) -> None:
     selection = selector.select(QUERY, PASSAGES + shouted, k=5)
     assert all(index < len(PASSAGES) for index in selection.indices)
     assert selection.explain().why_not(len(PASSAGES)).like == 0
-    assert selection.scores[len(PASSAGES)] == selection.scores[0]
+    assert selection.relevance[len(PASSAGES)] == selection.relevance[0]
 
 
 def test_gains_do_not_increase(selector: dgn.Selector) -> None:
@@ -184,7 +184,7 @@ def test_coverage_is_near_zero_for_something_else(selector: dgn.Selector) -> Non
 def test_min_relevance_leaves_out_what_does_not_bear_on_the_query(selector: dgn.Selector) -> None:
     selection = selector.select(QUERY, PASSAGES, k=5, min_relevance=0.3)
     assert 0 < len(selection) < 5
-    assert min(selection.scores[index] for index in selection.indices) >= 0.3
+    assert min(selection.relevance[index] for index in selection.indices) >= 0.3
     nothing = selector.select(QUERY, [IRRELEVANT], min_relevance=0.3)
     assert nothing.texts == ()
     assert "nothing was selected" in str(nothing.explain())

@@ -79,7 +79,7 @@ def test_batches_are_rows_of_the_arrays() -> None:
 
 
 def test_torch_batches_have_the_same_numbers() -> None:
-    ours, theirs = batches(10), batches(10, place=torch.from_numpy)
+    ours, theirs = batches(10), batches(10, to_device=torch.from_numpy)
     pairs = zip(epoch_of(ours, Position()), epoch_of(theirs, Position()), strict=True)
     for one, other in pairs:
         assert isinstance(other.x, torch.Tensor)

@@ -145,7 +145,7 @@ def test_untitled_documents_have_no_title() -> None:
         ),
         ({"claim": "c", "sentences": "x"}, "documents[0].sentences must be a list of strings"),
         ({"claim": "c", "passages": "x"}, "passages is a single string"),
-        ({"claim": "c", "passages": ["x", 5]}, "got 5 at position 1"),
+        ({"claim": "c", "passages": ["x", 5]}, "passages[1] must be"),
         (
             {"claim": "c", "passages": ["x"], "scores": [1, 2]},
             "scores has 2 entries for 1 passages",

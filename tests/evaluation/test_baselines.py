@@ -7,9 +7,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from dgn.evaluation import Bm25, FirstPassages, SelectorBaseline, TfIdf
 from dgn.evaluation.baselines import best_first
-from dgn.query import Query
-from dgn.text import split_words
-from evaluation.examples import make_examples
+from dgn.text.query import Query
+from dgn.text.words import split_words
+from evaluation_examples import make_examples
 from models import shipped, untrained
 
 

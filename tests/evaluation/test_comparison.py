@@ -18,8 +18,8 @@ from dgn.evaluation import (
     run_comparison,
 )
 from dgn.evaluation.comparison import format_difference, format_score, format_scores
-from dgn.query import Query
-from evaluation.examples import make_examples
+from dgn.text.query import Query
+from evaluation_examples import make_examples
 from fever_files import write_jsonl
 
 

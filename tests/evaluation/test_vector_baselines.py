@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from dgn.core.functions import FeatureCoverage
+from dgn.core.search import greedy
 from dgn.errors import InvalidInput, MissingExtra
 from dgn.evaluation import STRATEGIES, Diversified, PooledTopK, untrained_greedy
-from dgn.maximizers import greedy
-from dgn.objectives import FeatureCoverage
-from dgn.query import Query
-from dgn.text import PooledVectors, unit_rows
+from dgn.text import PooledVectors
+from dgn.text.query import Query
+from dgn.text.vectors import unit_rows
 
 
 class Numbered(PooledVectors):

@@ -9,8 +9,8 @@ import pytest
 
 import dgn
 from dgn.data import Example, read_examples
-from dgn.encoders.minilm.encoder import MiniLMEncoder
-from dgn.text import title_text
+from dgn.text.encoders.facets.matching import read_queries
+from dgn.text.encoders.minilm.encoder import MiniLMEncoder
 from experiments.compared import Read, divided
 from experiments.score_weight import _is_worse
 
@@ -20,13 +20,12 @@ SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 def cosines(encoder: MiniLMEncoder, example: Example) -> tuple[np.ndarray, np.ndarray]:
     """What `experiments.read_pairs compare` writes for an example."""
     query = example.query
-    titles = list(dict.fromkeys(passage.title for passage in query.passages))
-    texts = [query.text, *query.texts, *map(title_text, titles)]
-    words, vectors = encoder.matcher.reader.read(texts), encoder._embed(texts)
-    ends = np.cumsum([len(text) for text in words.texts])
-    near = np.zeros((len(texts) - 1, ends[0]), np.uint8)
+    (words,), table = read_queries(encoder.reader, [query])
+    (vectors,) = encoder.embed([query])
+    ends = words.start[1:]
+    near = np.zeros((len(ends) - 1, ends[0]), np.uint8)
     for row, (start, end) in enumerate(itertools.pairwise(ends)):
-        own = vectors.words[start:end] * (words.kinds[words.texts[row + 1], :1] == 0)
+        own = vectors.words[start:end] * (table.facts[words.rows[start:end], 1:2] == 0)
         cosine = (own @ vectors.words[: ends[0]].T).max(axis=0, initial=0)
         near[row] = np.rint(cosine.clip(0, 1) * 255)
     return near, vectors.wholes[1 : 1 + len(query.passages)] @ vectors.wholes[0]
@@ -44,7 +43,7 @@ def test_the_same_selections() -> None:
     queries = [example.query for example in examples]
     known = [cosines(encoder, example) for example in examples]
     found = Read(known, encoder._relevance(queries)).select(queries, 5)
-    expected = [one.indices for one in selector.select_queries(queries, k=5)]
+    expected = [one.indices for one in selector.select_queries(queries, dgn.Limits(k=5))]
     assert [tuple(row) for row in found.tolist()] == expected
 
 

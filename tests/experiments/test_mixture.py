@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import dgn
+from dgn.core.native.facets import WordTable
 from dgn.data import read_examples
-from dgn.encoders.facets.encoder import FacetEncoder
-from dgn.encoders.facets.formula import compute_facets
-from dgn.encoders.facets.matching import Matches, WordTable
-from dgn.encoders.facets.weights import FacetSizes, FacetWeights, start_weights
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, compute_facets, start_weights
+from dgn.text.encoders.facets.matching import Matches
 from experiments.coverage import auroc
 from experiments.mixture import Row, Settings, joined, matched, recalls, train, window
 from models import untrained
@@ -50,22 +50,24 @@ def test_window_keeps_the_gold_and_sometimes_loses_the_order(rows: list[Row]) ->
     random = np.random.default_rng(0)
     windows = [window(rows[0], random) for _ in range(40)]
     assert all(one.gold.sum() == rows[0].gold.sum() for one in windows)
-    ordered = {bool(one.matches.is_ordered.any()) for one in windows}
+    ordered = {bool(one.matches["is_ordered"].any()) for one in windows}
     assert ordered == {True, False}
-    assert {bool(one.matches.title.any()) for one in windows} == {True, False}
+    assert {bool(one.matches["title"].any()) for one in windows} == {True, False}
 
 
 def test_words_are_hidden_and_titles_invented(rows: list[Row]) -> None:
     random = np.random.default_rng(0)
-    untitled = next(row for row in rows if len(row.matches.query) > 5)
-    plain = replace(untitled.matches, title=np.zeros_like(untitled.matches.title))
+    untitled = next(row for row in rows if len(row.matches["query"]) > 5)
+    plain = {**untitled.matches, "title": np.zeros_like(untitled.matches["title"])}
     row = replace(untitled, matches=plain)
     windows = [window(row, random, 0.3, 0.5) for _ in range(40)]
-    words = [len(one.matches.query) for one in windows]
+    words = [len(one.matches["query"]) for one in windows]
     assert max(words) > min(words) >= 1
-    assert all(one.matches.similarity.shape[1] == n for one, n in zip(windows, words, strict=True))
-    assert {bool(one.matches.title.any()) for one in windows} == {True, False}
-    assert not plain.title.any(), "the row itself is not changed"
+    assert all(
+        one.matches["similarity"].shape[1] == n for one, n in zip(windows, words, strict=True)
+    )
+    assert {bool(one.matches["title"].any()) for one in windows} == {True, False}
+    assert not plain["title"].any(), "the row itself is not changed"
 
 
 def test_a_short_run_gives_a_model(rows: list[Row]) -> None:
@@ -87,4 +89,4 @@ def test_auroc() -> None:
 
 def test_words_of_a_row_are_those_of_its_query(rows: list[Row]) -> None:
     assert isinstance(rows[0].words, WordTable)
-    assert len(rows[0].words.facts) <= len(rows[0].matches.query)
+    assert len(rows[0].words.facts) <= len(rows[0].matches["query"])

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dgn
 from dgn.data import Dataset
-from dgn.encoders.pooled import PooledTable
 from dgn.errors import InvalidInput
 from dgn.evaluation import EvaluationSet
+from dgn.learn import RunConfig
+from dgn.learn.families.pooled_table import PooledTable
 from dgn.selector import Selector
-from dgn.training import RunConfig
 from experiments.reproduce.__main__ import main
 from experiments.reproduce.analysis import differences_by_group, gold_of, gold_similarity
 from experiments.reproduce.candidates import ONE_PAGE, joined, with_pages
@@ -121,7 +122,7 @@ def test_from_official_files_to_the_report(
     picks = read_run(out / "runs/table/DGN--tuned-seed1").picks()[ONE_PAGE]
     selector = Selector.from_pretrained(out / "runs/table/DGN--tuned-seed1")
     queries = EvaluationSet.of(Dataset(official / "paper_test.jsonl", out / "pages.db")).queries
-    selected = selector.select_queries(queries, k=7)
+    selected = selector.select_queries(queries, dgn.Limits(k=7))
     assert [list(one.indices) for one in selected] == [row[row >= 0].tolist() for row in picks]
 
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from dgn.cli.main import main
+from dgn.apps.cli.main import main
 from dgn.data import Dataset
-from dgn.encoders.facets.table import MatchTable
-from dgn.encoders.minilm import transformer
-from dgn.encoders.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
 from dgn.errors import InvalidInput, MissingExtra
+from dgn.learn.families.facets_table import MatchTable
+from dgn.text.encoders.minilm import transformer
+from dgn.text.encoders.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
 from experiments import teach as teacher
 from experiments.teach import Lesson, TeachConfig, _Pairs, _parts_of, teach
 

@@ -42,7 +42,7 @@ def index(selector: Selector) -> PassageIndex:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("limits", [{"k": 3}, {"max_tokens": 15}, {"coverage": 0.5}])
+@pytest.mark.parametrize("limits", [{"k": 3}, {"max_tokens": 15}, {"stop_at": 0.5}])
 @pytest.mark.parametrize("pages", [None, [1], [2, 0]])
 def test_the_same_as_without_an_index(
     selector: Selector, index: PassageIndex, query: str, limits: dict, pages: list | None
@@ -54,7 +54,7 @@ def test_the_same_as_without_an_index(
     assert found.texts == wanted.texts
     assert found.gains == wanted.gains
     assert found.certificate == wanted.certificate
-    assert found.scores == wanted.scores
+    assert found.relevance == wanted.relevance
     assert str(found.explain()) == str(wanted.explain())
 
 
@@ -106,7 +106,7 @@ def test_many_new_words_are_forgotten_again(
 def test_without_kernels_the_texts_are_read_again(
     selector: Selector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("dgn.kernels.is_available", lambda: False)
+    monkeypatch.setattr("dgn.core.native.is_available", lambda: False)
     plain = Selector.from_pretrained().index(PAGES)
     assert (
         plain.select(QUERIES[0], k=3).indices
@@ -129,7 +129,7 @@ def test_a_damaged_index_is_refused(
     with pytest.raises(BrokenInput, match=r"rows\.npy: .*int64"):
         selector.load_index(tmp_path)
     (tmp_path / "passages.jsonl").write_text('{"words": 1}\n')
-    with pytest.raises(BrokenInput, match=r"passages\.jsonl, line 1: is no passage"):
+    with pytest.raises(BrokenInput, match=r"passages\.jsonl, line 1: is not a passage"):
         selector.load_index(tmp_path)
     about = json.loads((tmp_path / "index.json").read_text())
     (tmp_path / "index.json").write_text(json.dumps(about | {"reader": "other"}))

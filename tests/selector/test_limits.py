@@ -9,8 +9,9 @@ import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
-from dgn.encoders import PooledEncoder
 from dgn.errors import InvalidInput
+from dgn.selector.coverage import coverage_after
+from dgn.text.encoders import PooledEncoder
 from models import shipped, untrained, wordllama
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
@@ -93,48 +94,48 @@ def test_budget_buys_the_only_passage(selector: dgn.Selector, count: int) -> Non
 
 def test_coverage_gives_the_smallest_prefix_that_is_enough() -> None:
     whole = untrained().select(CLAIM, PAGE, k=5)
-    shares = whole.problem.coverage_after(whole.indices)
+    shares = coverage_after(whole.objective, whole.items, whole.indices)
     assert (np.diff(shares) >= -1e-12).all()
     assert shares[0] == 0
     for share in (0.2, 0.6, 0.9, 1.0):
-        selection = untrained().select(CLAIM, PAGE, coverage=share)
+        selection = untrained().select(CLAIM, PAGE, stop_at=share)
         count = len(selection)
         assert selection.indices == whole.indices[:count]
         assert shares[count] >= share * shares[-1] - 1e-6
         assert count == 1 or shares[count - 1] < share * shares[-1]
         assert selection == untrained().select(CLAIM, PAGE, k=count), "the certificate too"
-    assert len(untrained().select(CLAIM, PAGE, coverage=1.0, k=1)) == 1
+    assert len(untrained().select(CLAIM, PAGE, stop_at=1.0, k=1)) == 1
 
 
 def test_coverage_stops_early(selector: dgn.Selector) -> None:
     page = ["Oriel Tamsett studied chemistry and made windows for the cathedral.", *PAGE]
-    assert selector.select(CLAIM, page, coverage=0.9).indices == (0,)
-    assert len(selector.select(CLAIM, page * 3, coverage=0.9)) == 1
+    assert selector.select(CLAIM, page, stop_at=0.9).indices == (0,)
+    assert len(selector.select(CLAIM, page * 3, stop_at=0.9)) == 1
 
 
 def test_coverage_can_be_combined_with_k_and_max_tokens(selector: dgn.Selector) -> None:
     counts = selector.encoder.count_tokens(PAGE)
     for share, k, limit in itertools.product((0.3, 0.9), (None, 1, 3), (None, 25, 60)):
-        selection = selector.select(CLAIM, PAGE, coverage=share, k=k, max_tokens=limit)
+        selection = selector.select(CLAIM, PAGE, stop_at=share, k=k, max_tokens=limit)
         whole = selector.select(CLAIM, PAGE, k=k or 5, max_tokens=limit)
         assert len(selection) <= min(k or 5, len(whole))
         assert sum(counts[index] for index in selection.indices) <= (limit or 500)
-        achievable = selection.problem.coverage_after(range(5))[-1]
+        achievable = coverage_after(selection.objective, selection.items, range(5))[-1]
         assert selection.coverage >= min(share * achievable, whole.coverage) - 1e-6
 
 
 def test_coverage_works_without_named_features() -> None:
     pooled = dgn.Selector(PooledEncoder(wordllama()))
-    assert 1 < len(pooled.select(CLAIM, PAGE, coverage=0.99)) <= 5
+    assert 1 < len(pooled.select(CLAIM, PAGE, stop_at=0.99)) <= 5
     facility = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
-    assert len(facility.select(CLAIM, PAGE, coverage=1.0)) > 1
+    assert len(facility.select(CLAIM, PAGE, stop_at=1.0)) > 1
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_tokens": 40}], ids=str)
-@pytest.mark.parametrize("coverage", [0.2, 0.5, 0.8, 1.0])
-def test_coverage_limit_keeps_the_first_passages(coverage: float, limits: dict[str, int]) -> None:
+@pytest.mark.parametrize("stop_at", [0.2, 0.5, 0.8, 1.0])
+def test_coverage_limit_keeps_the_first_passages(stop_at: float, limits: dict[str, int]) -> None:
     full = untrained().select(CLAIM, PAGE, k=5, **limits)
-    cut = untrained().select(CLAIM, PAGE, k=5, coverage=coverage, **limits)
+    cut = untrained().select(CLAIM, PAGE, k=5, stop_at=stop_at, **limits)
     assert cut.indices == full.indices[: len(cut.indices)]
     assert cut.gains == full.gains[: len(cut.indices)]
     assert 0 < cut.certificate.ratio <= 1

@@ -12,11 +12,12 @@ import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
-from dgn.encoders import PooledEncoder
+from dgn.selector.coverage import coverage_after
+from dgn.text.encoders import PooledEncoder
 from models import shipped, untrained, wordllama
 
 DOCUMENT = {"text": " ".join(PAGE), "title": TITLE, "id": "page", "url": "https://example.org"}
-LIMITS = [{"k": 2}, {"max_tokens": 30}, {"coverage": 0.9}]
+LIMITS = [{"k": 2}, {"max_tokens": 30}, {"stop_at": 0.9}]
 
 
 @pytest.fixture(params=["shipped", "untrained"])
@@ -65,7 +66,7 @@ def test_results_can_be_pickled(
     assert again == selection
     assert copy.deepcopy(selection) == selection
     assert again.passages[0].metadata == {"url": "https://example.org"}
-    assert again.scores == selection.scores
+    assert again.relevance == selection.relevance
     assert again.coverage == selection.coverage
     assert str(again.explain()) == str(selection.explain())
 
@@ -78,10 +79,10 @@ def test_results_do_not_keep_the_batch_alive(
     long = {"query": CLAIM * 5, "passages": PAGE * 20}
     short = {"query": CLAIM, "passages": PAGE, "scores": scores}
     _, found, _ = selector.select_many([long, short, long], **limits)
-    arrays = list(arrays_in([found.problem, found.searched]))
+    arrays = list(arrays_in([found.objective, found.items, found.searched]))
     assert len(arrays) >= 4
     assert all(array.base is None for array in arrays), "a view keeps a larger array alive"
-    assert found.problem.items.features.shape[:2] == (1, 5)
+    assert found.items.features.shape[:2] == (1, 5)
     assert len(pickle.dumps(found)) < 60_000
 
 
@@ -95,16 +96,16 @@ def test_scores_are_one_for_each_passage_from_0_to_1(
     selector: dgn.Selector, limits: dict[str, Any]
 ) -> None:
     selection = selector.select(CLAIM, ["", *PAGE, CLAIM], **limits)
-    assert len(selection.scores) == 7
-    assert all(type(score) is float and 0 <= score <= 1 for score in selection.scores)
-    assert selection.scores[0] == 0
-    assert selection.scores[-1] == max(selection.scores) == pytest.approx(1, abs=1e-6)
+    assert len(selection.relevance) == 7
+    assert all(type(score) is float and 0 <= score <= 1 for score in selection.relevance)
+    assert selection.relevance[0] == 0
+    assert selection.relevance[-1] == max(selection.relevance) == pytest.approx(1, abs=1e-6)
 
 
 def test_scores_are_the_coverage_of_each_passage_alone(selector: dgn.Selector) -> None:
     whole = selector.select(CLAIM, PAGE, titles=TITLE)
-    for index, score in enumerate(whole.scores):
-        assert whole.problem.coverage_after([index])[-1] == pytest.approx(score)
+    for index, score in enumerate(whole.relevance):
+        assert coverage_after(whole.objective, whole.items, [index])[-1] == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +121,9 @@ def test_coverage_is_none_if_the_objective_does_not_define_it(made: Any) -> None
     assert selection.coverage is None
     assert selection.to_dict()["coverage"] is None
     assert selection.explain().words == ()
-    assert len(selection.scores) == 5
-    assert all(0 <= score <= 1 for score in selection.scores)
-    assert max(selection.scores) > 0
+    assert len(selection.relevance) == 5
+    assert all(0 <= score <= 1 for score in selection.relevance)
+    assert max(selection.relevance) > 0
     assert "covered" not in str(selection.explain())
     assert pickle.loads(pickle.dumps(selection)) == selection
 
@@ -136,7 +137,7 @@ def test_coverage_is_that_of_the_explanation(
     reasons = selection.explain()
     assert reasons.selected[-1].covered == pytest.approx(selection.coverage, abs=1e-9)
     assert reasons.coverage[-1] @ reasons.weights == pytest.approx(selection.coverage, abs=1e-9)
-    expected = selection.problem.coverage_after(selection.indices)
+    expected = coverage_after(selection.objective, selection.items, selection.indices)
     assert [one.covered for one in reasons.selected] == pytest.approx(expected[1:], abs=1e-9)
 
 
@@ -159,13 +160,13 @@ def test_to_dict_is_json(selector: dgn.Selector, limits: dict[str, Any]) -> None
     assert DOCUMENT["text"][first["start"] : first["end"]] == first["text"]
     assert (first["title"], first["id"], first["document"]) == (TITLE, "page", 0)
     assert first["position"] == first["index"]
-    assert first["score"] == selection.scores[first["index"]]
+    assert first["relevance"] == selection.relevance[first["index"]]
     assert first["metadata"] == {"url": "https://example.org"}
 
 
 def test_unknown_places_are_left_out_of_to_dict() -> None:
     (first,) = untrained().select(CLAIM, PAGE, k=1).to_dict()["selected"]
-    assert set(first) == {"index", "text", "gain", "score"}
+    assert set(first) == {"index", "text", "gain", "relevance"}
 
 
 @pytest.mark.parametrize("limits", [{"k": 3}, {"max_tokens": 1}], ids=str)
@@ -179,7 +180,7 @@ def test_to_pandas_has_one_row_per_selected_passage(
     assert frame["index"].tolist() == list(selection.indices)
     assert frame["text"].tolist() == list(selection.texts)
     assert frame["gain"].tolist() == list(selection.gains)
-    assert {"score", "title", "document", "position", "id"} <= set(frame.columns)
+    assert {"relevance", "title", "document", "position", "id"} <= set(frame.columns)
 
 
 def test_empty_selection_is_complete(selector: dgn.Selector) -> None:
@@ -187,4 +188,4 @@ def test_empty_selection_is_complete(selector: dgn.Selector) -> None:
     assert (len(selection), selection.texts, selection.coverage) == (0, (), 0.0)
     assert selection.to_dict()["selected"] == []
     assert "nothing was selected" in str(selection.explain())
-    assert len(selection.scores) == 5
+    assert len(selection.relevance) == 5

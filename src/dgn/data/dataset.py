@@ -61,7 +61,7 @@ class Dataset:
         if self.part is None:
             return found
         low, high = self.part
-        return (one for one in found if all(low <= place < high for place in _places_of(one)))
+        return (one for one in found if all(low <= index < high for index in _places_of(one)))
 
     def without_pages(self) -> Iterator[Example]:
         """Claims with evidence for which nothing was retrieved; `examples` does not have them."""

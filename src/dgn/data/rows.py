@@ -22,7 +22,7 @@ from typing import Any, cast
 from dgn.data.lines import Line, Problems, read_lines
 from dgn.data.records import Claim, Evidence, Example, example_of
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.query import Query
+from dgn.text.query import Query
 
 ROW_FORMAT = "an object with query, and passages, documents or sentences"
 

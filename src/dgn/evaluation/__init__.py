@@ -1,12 +1,6 @@
 """How good is it? Ways to select, compared on the same queries with the same passages."""
 
-from dgn.evaluation.baselines import (
-    Baseline,
-    Bm25,
-    FirstPassages,
-    SelectorBaseline,
-    TfIdf,
-)
+from dgn.evaluation.baselines import Baseline, Bm25, FirstPassages, SelectorBaseline, TfIdf
 from dgn.evaluation.comparison import (
     BaselineResult,
     EvaluationSet,

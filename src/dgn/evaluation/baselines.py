@@ -10,21 +10,47 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.query import Query
-from dgn.selector import Selector
-from dgn.text import Idf, split_words, stem
+from dgn.selector import Limits, Selector
+from dgn.text.query import Query
+from dgn.text.words import split_words, stem
 
 _QUERIES_PER_BATCH = 64
 
 Terms = Callable[[str], Counter[str]]
+
+
+@dataclass(frozen=True)
+class Idf:
+    """idf(w) = log((1 + documents) / (1 + documents with w)) + 1, smoothed as in scikit-learn.
+
+    A word that occurs in no document has the largest value.
+    """
+
+    documents: int
+    counts: dict[str, int]
+
+    @classmethod
+    def of(cls, documents: Iterable[Iterable[str]]) -> Idf:
+        """Count documents, each given as its tokens."""
+        counts: Counter[str] = Counter()
+        total = 0
+        for tokens in documents:
+            counts.update(set(tokens))
+            total += 1
+        return cls(total, dict(counts))
+
+    def weights(self, tokens: Sequence[str]) -> NDArray[np.float32]:
+        """[tokens], at least 1."""
+        values = (math.log((1 + self.documents) / (1 + self.counts.get(t, 0))) + 1 for t in tokens)
+        return np.fromiter(values, dtype=np.float32, count=len(tokens))
 
 
 class Baseline(ABC):
@@ -63,7 +89,9 @@ class SelectorBaseline(Baseline):
         for start in range(0, len(queries), _QUERIES_PER_BATCH):
             rows = by_length[start : start + _QUERIES_PER_BATCH]
             some = [queries[row] if self._titles else _untitled(queries[row]) for row in rows]
-            for row, one in zip(rows, self._selector.select_queries(some, k=k), strict=True):
+            for row, one in zip(
+                rows, self._selector.select_queries(some, Limits(k=k)), strict=True
+            ):
                 found[row, : len(one)] = one.indices
         return found
 
@@ -138,14 +166,14 @@ class Bm25(Baseline):
     def _scores(self, query: Query, known: Idf, mean_length: float) -> NDArray[np.float64]:
         wanted = self._terms(query.text)
         scores = np.zeros(len(query.passages))
-        for place, text in enumerate(query.texts):
+        for index, text in enumerate(query.texts):
             counts = self._terms(text)
             norm = self._k1 * (1 - self._b + self._b * counts.total() / mean_length)
             for term, asked in wanted.items():
                 if count := counts.get(term, 0):
                     having = known.counts.get(term, 0)
                     idf = math.log(1 + (known.documents - having + 0.5) / (having + 0.5))
-                    scores[place] += asked * idf * count / (count + norm)
+                    scores[index] += asked * idf * count / (count + norm)
         return scores
 
 

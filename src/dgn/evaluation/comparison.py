@@ -14,7 +14,7 @@ from dgn.data import Claim, Dataset, Evidence, Example, Problems
 from dgn.data.records import evidence_of
 from dgn.errors import InvalidInput
 from dgn.evaluation.baselines import Baseline
-from dgn.metrics import (
+from dgn.evaluation.metrics import (
     FeverScores,
     Hits,
     Interval,
@@ -25,7 +25,7 @@ from dgn.metrics import (
     hits_at,
     paired_comparison,
 )
-from dgn.query import Query
+from dgn.text.query import Query
 
 Indices = NDArray[np.int64]
 """[queries, k], the selected passages in order of selection, −1 where there are fewer."""

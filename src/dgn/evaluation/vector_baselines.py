@@ -8,12 +8,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.encoders import PooledEncoder
 from dgn.errors import InvalidInput, require_extra
 from dgn.evaluation.baselines import Baseline, SelectorBaseline, best_first
-from dgn.query import Query
 from dgn.selector import Selector
-from dgn.text import PooledVectors, unit_rows
+from dgn.text import PooledVectors
+from dgn.text.encoders import PooledEncoder
+from dgn.text.query import Query
+from dgn.text.vectors import unit_rows
 
 STRATEGIES = ("mmr", "msd", "dpp")
 _TEXTS_PER_BATCH = 4096

@@ -1,7 +1,8 @@
-"""The front door: `Selector`, what it returns, and the format of saved models."""
+"""The front door: `Selector`, its limits, what it returns, and the format of saved models."""
 
 from dgn.selector.index import PassageIndex
+from dgn.selector.limits import Limits
 from dgn.selector.result import PassageSelection
 from dgn.selector.selector import Selector
 
-__all__ = ["PassageIndex", "PassageSelection", "Selector"]
+__all__ = ["Limits", "PassageIndex", "PassageSelection", "Selector"]

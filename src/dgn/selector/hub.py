@@ -52,9 +52,9 @@ class HubSelector(  # pyright: ignore[reportIncompatibleMethodOverride]
                 local_files_only=local_files_only,
                 token=token,
             )
-        loaded = load_folder(folder)
-        selector = cls(loaded.encoder)
-        selector.card = loaded.card
+        encoder, card = load_folder(folder)
+        selector = cls(encoder)
+        selector.card = card
         return selector
 
 

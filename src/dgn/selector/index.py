@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, Unpack, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.encoders.base import PreparedPassages
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
-from dgn.query import Passage, Query
-from dgn.selector.limits import DEFAULT_SCORE_WEIGHT, Limits
+from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
+from dgn.text.encoders.base import PreparedPassages
+from dgn.text.query import Passage, Query, checked_query
 
 if TYPE_CHECKING:
     from dgn.selector.selector import Selector
@@ -58,11 +58,7 @@ class PassageIndex:
         query: str,
         *,
         documents: Iterable[str | int] | None = None,
-        k: int | None = None,
-        max_tokens: float | None = None,
-        coverage: float | None = None,
-        count_tokens: Callable[[str], int] | None = None,
-        min_relevance: float = 0.0,
+        **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
         """Select passages of the index that together cover a query.
 
@@ -72,26 +68,23 @@ class PassageIndex:
             query: A claim or a question.
             documents: The documents to select from, by their id or their number in the index; by
                 default all of them.
-            k: As in `Selector.select`.
-            max_tokens: As in `Selector.select`.
-            coverage: As in `Selector.select`.
-            count_tokens: As in `Selector.select`.
-            min_relevance: As in `Selector.select`.
+            limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
         Raises:
             InvalidInput: An argument is not what is described here.
         """
-        limits = Limits.of(
-            k, max_tokens, coverage, count_tokens, DEFAULT_SCORE_WEIGHT, min_relevance
-        )
-        places = self._everything if documents is None else self._places_of(documents)
+        checked, text = Limits(**limits), checked_query(query)
+        indices = self._everything if documents is None else self._indices_of(documents)
         passages = self.passages
         if documents is not None:
-            chosen: list[int] = places.tolist()
-            passages = tuple(passages[place] for place in chosen)
-        # One query of the usual kind is checked, and its text is that of a query.
-        asked = Query.known(Query.of(query, [""]).text, passages, self._twins_of(places))
-        return self._selector.select_prepared(asked, limits, self._prepared, places)
+            chosen: list[int] = indices.tolist()
+            passages = tuple(passages[index] for index in chosen)
+        asked = Query(text, passages)
+        asked.__dict__["twins"] = self._twins_of(indices)  # where cached_property looks first
+        if self._prepared is None:
+            return self._selector.select_queries([asked], checked)[0]
+        objective, items = self._prepared.encode(asked, indices)
+        return self._selector.select_encoded([asked], checked, objective, items)[0]
 
     def save(self, folder: str | Path) -> None:
         """Write the index into a folder, from which `Selector.load_index` maps it into memory."""
@@ -109,7 +102,7 @@ class PassageIndex:
             self._prepared.save(folder)
         about = {
             "format": _FORMAT,
-            "reader": _reader_of(self._selector),
+            "reader": self._selector.encoder.fingerprint,
             "passages": len(self.passages),
             "prepared": self._prepared is not None,
         }
@@ -127,7 +120,7 @@ class PassageIndex:
         if about.get("format") != _FORMAT:
             found = repr(about.get("format"))
             raise BrokenInput(folder / _ABOUT, None, found=found, allowed=_FORMAT)
-        if about.get("reader") != _reader_of(selector):
+        if about.get("reader") != selector.encoder.fingerprint:
             raise InvalidInput(
                 "folder",
                 message=f"{folder} was made with another encoder or other word vectors; make it "
@@ -154,37 +147,30 @@ class PassageIndex:
     def _documents(self) -> dict[str | int, list[int]]:
         """Where the passages of each document are, by its number and by its id."""
         found: dict[str | int, list[int]] = {}
-        for place, passage in enumerate(self.passages):
+        for index, passage in enumerate(self.passages):
             if passage.document is not None:
-                found.setdefault(passage.document, []).append(place)
+                found.setdefault(passage.document, []).append(index)
             if passage.id is not None:
-                found.setdefault(passage.id, []).append(place)
+                found.setdefault(passage.id, []).append(index)
         return found
 
-    def _places_of(self, documents: Iterable[str | int]) -> NDArray[np.int64]:
+    def _indices_of(self, documents: Iterable[str | int]) -> NDArray[np.int64]:
         if isinstance(documents, str):
             raise InvalidInput("documents", found="one string", allowed="a list of ids or numbers")
-        places: list[int] = []
+        indices: list[int] = []
         for document in documents:
             if document not in self._documents:
                 found = f"{document!r:.60}"
                 raise InvalidInput("documents", found=found, allowed="ids or numbers of the index")
-            places += self._documents[document]
-        if not places:
+            indices += self._documents[document]
+        if not indices:
             raise InvalidInput("documents", found="none", allowed="at least one document")
-        return np.array(list(dict.fromkeys(places)), np.int64)
+        return np.array(list(dict.fromkeys(indices)), np.int64)
 
-    def _twins_of(self, places: NDArray[np.int64]) -> tuple[int, ...]:
+    def _twins_of(self, indices: NDArray[np.int64]) -> tuple[int, ...]:
         first: dict[int, int] = {}
-        twins = self._twins[places].tolist()
+        twins = self._twins[indices].tolist()
         return tuple(first.setdefault(twin, number) for number, twin in enumerate(twins))
-
-
-def _reader_of(selector: Selector) -> str:
-    """What the words of an index depend on."""
-    encoder: Any = selector.encoder
-    vectors = getattr(getattr(encoder, "vectors", None), "fingerprint", "")
-    return f"{type(encoder).__name__} {vectors}"
 
 
 def _as_row(passage: Passage) -> dict[str, Any]:
@@ -200,7 +186,9 @@ def _read_passages(path: Path) -> Sequence[Passage]:
                 try:
                     passages.append(Passage(**json.loads(line)))
                 except (ValueError, TypeError) as error:
-                    raise BrokenInput(path, number, message=f"is no passage ({error}).") from None
+                    raise BrokenInput(
+                        path, number, message=f"is not a passage ({error})."
+                    ) from None
     except OSError as error:
         raise BrokenInput(path, None, message=f"cannot be read ({error}).") from None
     return passages

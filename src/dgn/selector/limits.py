@@ -1,73 +1,123 @@
-"""How much to select: the limits that a user gives, checked."""
+"""How much to select: one value object that everything passes on whole."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, cast
 
-from dgn.encoders import Encoder
 from dgn.errors import InvalidInput
 
 DEFAULT_K = 5
-DEFAULT_SCORE_WEIGHT = 0.25
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Limits:
-    """How much to select, checked."""
+    """How much to select, and how much the caller's scores count.
+
+    The limits can be combined. If neither k, max_tokens nor stop_at is given, k is 5.
+
+    Args:
+        k: Select this many passages, or all if there are fewer. The last ones may add nothing;
+            their gains say so.
+        max_tokens: Select passages with at most this many tokens together, by gain per token.
+        stop_at: Stop once this fraction of the achievable coverage is reached; above 0 and at
+            most 1.
+        min_relevance: Leave out passages that cover less than this share of the query by
+            themselves, from 0 to 1; then fewer than k, or none, may be selected.
+        count_tokens: Counts the tokens of a text for max_tokens; by default, the tokens of the
+            encoder.
+        score_weight: What the best of the caller's scores is worth, as a multiple of the largest
+            gain without scores.
+
+    Raises:
+        InvalidInput: A value is not what is described here.
+
+    Examples:
+        >>> Limits(k=3, stop_at=0.9)
+        Limits(k=3, stop_at=0.9)
+    """
+
+    k: int | None = None
+    max_tokens: float | None = None
+    stop_at: float | None = None
+    min_relevance: float = 0.0
+    count_tokens: Callable[[str], int] | None = None
+    score_weight: float = 0.25
+
+    def __post_init__(self) -> None:
+        checked = {
+            "k": None if self.k is None else integer("k", self.k),
+            "max_tokens": _within("max_tokens", self.max_tokens, "a finite number greater than 0"),
+            "stop_at": _within("stop_at", self.stop_at, "greater than 0 and at most 1"),
+            "min_relevance": _within("min_relevance", self.min_relevance, "from 0 to 1"),
+            "score_weight": _within("score_weight", self.score_weight, "at least 0"),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        counts: Any = self.count_tokens
+        if counts is not None and self.max_tokens is None:
+            raise InvalidInput("count_tokens", message="count_tokens needs max_tokens.")
+        if counts is not None and not callable(counts):
+            found = f"a {type(counts).__name__}"
+            raise InvalidInput("count_tokens", found=found, allowed="a function of a string")
+
+    def __repr__(self) -> str:
+        given = {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if getattr(self, one.name) != one.default
+        }
+        return f"Limits({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def most(self, passages: int) -> int:
+        """The largest number of passages to select out of so many."""
+        if self.k is not None:
+            return self.k
+        return DEFAULT_K if self.max_tokens is None and self.stop_at is None else passages
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limits as JSON can hold them, without `count_tokens`."""
+        return {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name != "count_tokens"
+        }
+
+
+class LimitArguments(TypedDict, total=False):
+    """The fields of Limits, as keyword arguments."""
 
     k: int | None
     max_tokens: float | None
-    coverage: float | None
+    stop_at: float | None
+    min_relevance: float
     count_tokens: Callable[[str], int] | None
     score_weight: float
-    min_relevance: float
 
-    @classmethod
-    def of(
-        cls,
-        k: Any,
-        max_tokens: Any,
-        coverage: Any,
-        count_tokens: Any,
-        score_weight: Any,
-        min_relevance: Any,
-    ) -> Limits:
-        """The arguments of `Selector.select` of the same names, checked."""
-        k = None if k is None else integer("k", k)
-        if max_tokens is not None:
-            max_tokens = number_of("max_tokens", max_tokens)
-            if not 0 < max_tokens < math.inf:
-                allowed = "a finite number greater than 0"
-                raise InvalidInput("max_tokens", found=f"{max_tokens:g}", allowed=allowed)
-        if coverage is not None:
-            coverage = number_of("coverage", coverage)
-            if not 0 < coverage <= 1:
-                allowed = "greater than 0 and at most 1"
-                raise InvalidInput("coverage", found=f"{coverage:g}", allowed=allowed)
-        if count_tokens is not None and max_tokens is None:
-            raise InvalidInput("count_tokens", message="count_tokens needs max_tokens.")
-        if count_tokens is not None and not callable(count_tokens):
-            found = f"a {type(count_tokens).__name__}"
-            raise InvalidInput("count_tokens", found=found, allowed="a function of a string")
-        weight = number_of("score_weight", score_weight)
-        if not 0 <= weight < math.inf:
-            raise InvalidInput("score_weight", found=f"{weight:g}", allowed="at least 0")
-        least = number_of("min_relevance", min_relevance)
-        if not 0 <= least <= 1:
-            raise InvalidInput("min_relevance", found=f"{least:g}", allowed="from 0 to 1")
-        if k is None and max_tokens is None and coverage is None:
-            k = DEFAULT_K
-        return cls(k, max_tokens, coverage, cast("Any", count_tokens), weight, least)
 
-    def tokens_of(self, texts: Sequence[str], encoder: Encoder) -> list[int]:
-        """The number of tokens of each text."""
-        if self.count_tokens is None:
-            return encoder.count_tokens(texts)
-        return [integer("count_tokens(text)", self.count_tokens(text), 0) for text in texts]
+_RANGES: dict[str, Callable[[float], bool]] = {
+    "max_tokens": lambda x: 0 < x < math.inf,
+    "stop_at": lambda x: 0 < x <= 1,
+    "min_relevance": lambda x: 0 <= x <= 1,
+    "score_weight": lambda x: 0 <= x < math.inf,
+}
+
+
+def _within(argument: str, value: Any, allowed: str) -> float | None:
+    """The value as a float in its range; NumPy's numbers are fine, strings are not."""
+    if value is None and argument in {"max_tokens", "stop_at"}:
+        return None
+    given: Any = value
+    try:
+        number = math.nan if isinstance(given, str | bytes | bool) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise InvalidInput(argument, found=repr(value), allowed="a number")
+    if not _RANGES[argument](number):
+        raise InvalidInput(argument, found=f"{number:g}", allowed=allowed)
+    return cast("float", value) if isinstance(value, int | float) else number
 
 
 def integer(argument: str, value: Any, least: int = 1) -> int:
@@ -78,15 +128,4 @@ def integer(argument: str, value: Any, least: int = 1) -> int:
         number = least - 1
     if number < least or isinstance(value, bool):
         raise InvalidInput(argument, found=repr(value), allowed=f"an integer of at least {least}")
-    return number
-
-
-def number_of(argument: str, value: Any) -> float:
-    """The value as a float; NumPy's numbers are fine, strings are not."""
-    try:
-        number = math.nan if isinstance(value, str | bytes | bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if math.isnan(number):
-        raise InvalidInput(argument, found=repr(value), allowed="a number")
     return number

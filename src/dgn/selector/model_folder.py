@@ -15,13 +15,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.encoders import Encoder, FacetEncoder, find_family
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
+from dgn.text.encoders import Encoder, FacetEncoder, find_encoder
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 UNTRAINED, MINILM = "untrained", "minilm"
-_MODELS = Path(__file__).parent.parent / "models"
+_MODELS = Path(__file__).parent / "models"
 SHIPPED = _MODELS / "facets"
 _FORMAT = "dgn-model-2"
 _LARGEST_CONFIG = 2**20
@@ -42,16 +42,8 @@ class ModelConfig:
     training: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """The encoder of a model, and its card."""
-
-    encoder: Encoder
-    card: str
-
-
-def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
-    """The shipped model, the untrained one, that of a folder, or that of a name on the hub."""
+def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[Encoder, str]:
+    """The encoder and the card of a model: shipped, untrained, in a folder, or on the hub."""
     if model in (None, UNTRAINED, MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
@@ -62,7 +54,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
         allowed = "a folder, a name on the hub, untrained, or minilm"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
-        return LoadedModel(FacetEncoder(), "")
+        return FacetEncoder(), ""
     if model == MINILM:
         return load_folder(_MODELS / MINILM)
     folder = Path(model)
@@ -88,12 +80,12 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
     return load_folder(folder, vectors)
 
 
-def load_folder(folder: Path, vectors: str | None = None) -> LoadedModel:
-    """The model of a folder; a missing or an additional array is an error."""
+def load_folder(folder: Path, vectors: str | None = None) -> tuple[Encoder, str]:
+    """The encoder and the card of a folder; a missing or an additional array is an error."""
     config = read_config(folder)
     card = folder / CARD
     try:
-        encoder = find_family(config.encoder["family"]).load(
+        encoder = find_encoder(config.encoder["family"]).load(
             config.encoder, lambda shapes: read_arrays(folder, shapes), vectors
         )
     except InvalidInput as error:
@@ -101,7 +93,7 @@ def load_folder(folder: Path, vectors: str | None = None) -> LoadedModel:
             raise
         raise BrokenInput(folder / CONFIG, None, message=str(error)) from error
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    return LoadedModel(encoder, text)
+    return encoder, text
 
 
 def save_model(encoder: Encoder, folder: Path, card: str = "") -> None:
@@ -202,8 +194,7 @@ def read_arrays(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
 
 
 def _short_card(family: str) -> str:
-    description = find_family(family).description
-    limits = find_family(family).limits
+    encoder = find_encoder(family)
     return f"""---
 library_name: dgn
 tags: [sentence-selection, evidence, submodular]
@@ -214,7 +205,7 @@ tags: [sentence-selection, evidence, submodular]
 This model selects, out of many passages, the few that together cover a query. Load it with
 `dgn.Selector.from_pretrained(FOLDER)` of the Python library `dgn`.
 
-{description}
+{encoder.description}
 
-**Limits.** {limits}
+**Limits.** {encoder.limits}
 """

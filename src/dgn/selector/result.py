@@ -1,4 +1,4 @@
-"""What a Selector returns: the selected passages, their gains and scores, and the reasons."""
+"""What a Selector returns: the selected passages, their gains and relevance, and the reasons."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any, final
 
 import numpy as np
 
-from dgn.encoders import Facet
+from dgn.core.functions import Items, SetFunction
+from dgn.core.search import Selection
 from dgn.errors import require_extra
-from dgn.explanation import Explanation
-from dgn.explanation.reasons import explain_passages
-from dgn.maximizers import Selection
-from dgn.query import Passage, Query
-from dgn.selector.problem import Problem
+from dgn.selector.coverage import coverage_after, covered_features, relevance_of
+from dgn.text.encoders import Facet
+from dgn.text.explanation import Explanation
+from dgn.text.explanation.reasons import explain_passages
+from dgn.text.query import Passage, Query
 
 
 @final
@@ -31,15 +32,18 @@ class PassageSelection(Selection):
         certificate: How close to the best possible set this is, at least.
         query: The query with all its passages.
         facets: The words of the query, with their features.
-        problem: The function and the passages as items, as the encoder gave them.
-        searched: The same as they were searched, with scores or for a token limit.
+        objective: The set function of the query, as the encoder gave it.
+        items: Its passages as items.
+        searched: The function and the items that were really searched: with the caller's scores,
+            or for a token limit.
         per_token: Whether passages were selected by gain per token.
     """
 
     query: Query = field(repr=False)
     facets: tuple[Facet, ...] = field(repr=False, compare=False)
-    problem: Problem = field(repr=False, compare=False)
-    searched: Problem = field(repr=False, compare=False)
+    objective: SetFunction = field(repr=False, compare=False)
+    items: Items = field(repr=False, compare=False)
+    searched: tuple[SetFunction, Items] = field(repr=False, compare=False)
     per_token: bool = field(repr=False, compare=False, default=False)
 
     @property
@@ -53,15 +57,15 @@ class PassageSelection(Selection):
         return tuple(passage.text for passage in self.passages)
 
     @cached_property
-    def scores(self) -> tuple[float, ...]:
+    def relevance(self) -> tuple[float, ...]:
         """The relevance of every passage of the query, from 0 to 1.
 
         The share of the query that the passage covers by itself. If the objective does not define
         coverage, the value of the passage as a share of the value of all passages.
         """
-        relevance = self.problem.relevance()
+        alone: list[float] = relevance_of(self.objective, self.items).tolist()
         # A passage that repeats another one is as relevant as that one.
-        return tuple(relevance[twin] if twin < len(relevance) else 0.0 for twin in self.query.twins)
+        return tuple(alone[twin] if twin < len(alone) else 0.0 for twin in self.query.twins)
 
     @cached_property
     def coverage(self) -> float | None:
@@ -70,8 +74,8 @@ class PassageSelection(Selection):
         A value near 0 means that they do not mention the query. None if the objective does not
         define coverage.
         """
-        found = self.problem.coverage_after(self.indices)
-        return None if found is None else float(found[-1])
+        coverage = coverage_after(self.objective, self.items, self.indices)
+        return None if coverage is None else float(coverage[-1])
 
     def explain(self) -> Explanation:
         """Why each passage was selected, or was not."""
@@ -90,7 +94,12 @@ class PassageSelection(Selection):
                 "id": passage.id,
                 "metadata": dict(passage.metadata) or None,
             }
-            row = {"index": index, "text": passage.text, "gain": gain, "score": self.scores[index]}
+            row = {
+                "index": index,
+                "text": passage.text,
+                "gain": gain,
+                "relevance": self.relevance[index],
+            }
             rows.append(row | {name: value for name, value in known.items() if value is not None})
         return {
             "query": self.query.text,
@@ -104,22 +113,21 @@ class PassageSelection(Selection):
         require_extra("to_pandas", package="pandas", extra="pandas")
         import pandas as pd
 
-        columns = ["index", "text", "gain", "score", "title", "document", "position"]
+        columns = ["index", "text", "gain", "relevance", "title", "document", "position"]
         columns += ["start", "end", "id", "metadata"]
         return pd.DataFrame(self.to_dict()["selected"], columns=columns)
 
     @cached_property
     def _explanation(self) -> Explanation:
-        found = self.problem.covered(self.indices)
-        facets = self.facets if found is not None else ()
-        covered, weights = found or (np.zeros((len(self.indices) + 1, 0)), np.zeros(0))
+        covered = covered_features(self.objective, self.items, self.indices)
+        facets = self.facets if covered is not None else ()
+        shares, weights = covered or (np.zeros((len(self.indices) + 1, 0)), np.zeros(0))
         return explain_passages(
             self.query,
             self,
-            self.searched.objective,
-            self.searched.items,
+            *self.searched,
             facets,
-            covered,
+            shares,
             weights,
             per_token=self.per_token,
         )

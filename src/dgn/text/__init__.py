@@ -1,53 +1,31 @@
-"""What do words mean? Tokens, sentences, word vectors, inverse document frequencies."""
+"""What do words and passages say? Queries, words, vectors, encoders and explanations.
 
-from dgn.text.idf import Idf, token_idf
+| module | what it holds |
+| --- | --- |
+| `query` | `Query`, `Passage`, `Document`: what is asked, and of which texts |
+| `sentences` | the sentences of a text, with their positions |
+| `words` | what is one word, and when two words are the same |
+| `vocabulary` | what is known about words: vectors, rarity, stems |
+| `vectors`, `word_files` | word and text vectors, wherever they come from |
+| `encoders` | from a query and its passages to a set function over the passages |
+| `explanation` | why a passage was selected, or was not |
+"""
+
+from dgn.text.query import Document, Passage, Query
 from dgn.text.sentences import SentenceSpan, split_sentences
-from dgn.text.tokens import (
-    FUNCTION_WORDS,
-    clean_brackets,
-    has_words,
-    split_tokens,
-    split_words,
-    title_text,
-)
-from dgn.text.vectors import (
-    PooledVectors,
-    SubwordVectors,
-    TokenVectors,
-    open_vectors,
-    unit_rows,
-)
-from dgn.text.words import (
-    StoredWords,
-    WordReader,
-    WordTokens,
-    same_text_key,
-    stem,
-    stems_of,
-    written_words,
-)
+from dgn.text.vectors import PooledVectors, SubwordVectors, TokenVectors, open_vectors, token_idf
+from dgn.text.vocabulary import WordReader
 
 __all__ = [
-    "FUNCTION_WORDS",
-    "Idf",
+    "Document",
+    "Passage",
     "PooledVectors",
+    "Query",
     "SentenceSpan",
-    "StoredWords",
     "SubwordVectors",
     "TokenVectors",
     "WordReader",
-    "WordTokens",
-    "clean_brackets",
-    "has_words",
     "open_vectors",
-    "same_text_key",
     "split_sentences",
-    "split_tokens",
-    "split_words",
-    "stem",
-    "stems_of",
-    "title_text",
     "token_idf",
-    "unit_rows",
-    "written_words",
 ]

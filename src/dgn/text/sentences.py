@@ -28,13 +28,13 @@ def split_sentences(text: str, language: str = "en") -> list[SentenceSpan]:
     plain = _RARE_SPACES.sub(" ", text)
     segments: list[str] = list(cast("Any", sentencex).segment(language, plain))
     spans: list[SentenceSpan] = []
-    place = 0
+    index = 0
     for segment in segments:
         sentence = segment.strip()
         # Found rather than counted: nothing that the splitter drops can shift what follows.
-        start = plain.index(sentence, place)
-        place = start + len(sentence)
-        spans += _paragraphs(text, start, place)
+        start = plain.index(sentence, index)
+        index = start + len(sentence)
+        spans += _paragraphs(text, start, index)
     return spans
 
 

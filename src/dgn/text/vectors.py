@@ -9,6 +9,8 @@ open_vectors("sentence-transformers:PATH") # pooled vectors of any such model
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,13 +20,21 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.arrays import Array, Float
-from dgn.errors import InvalidInput
-from dgn.text.tokens import split_tokens, split_words
+from dgn.core.arrays import Array, Float
+from dgn.errors import DGNError, InvalidInput, require_extra
+from dgn.files import fingerprint_of, sampled_fingerprint_of
+from dgn.text.words import clean_brackets, split_tokens, split_words
 
 _TOKENS_PER_CHUNK = 2048
 _MOST_REMEMBERED = 1_000_000
 _ALL_TOKENS = "all-tokens:"
+
+
+_WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
+_TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
+_TOKEN_IDF = Path(__file__).parent / "wordllama_idf.npy"
+_SERIAL_TEXTS = 64
+"""Up to this many texts, starting the tokenizer's threads costs more than they save."""
 
 
 class PooledVectors(ABC):
@@ -103,7 +113,7 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     return matrix / np.where(lengths > 0, lengths, 1)
 
 
-class WordRows:
+class WordLookup:
     """Looks up the rows of the words of texts, and remembers what it has seen.
 
     No word spans a space, so splitting at spaces first gives the words of the whole text; and the
@@ -154,22 +164,114 @@ def open_vectors(source: str | Path) -> PooledVectors:
         source: "wordllama", a .vec or .vec.gz file, a fastText .bin file, "all-tokens:" before
             either file, or "sentence-transformers:MODEL".
     """
-    from dgn.text import fasttext, sentence_encoder, vec_file, wordllama
-
     name = str(source)
     if name == "wordllama":
-        return wordllama.WordLlamaVectors()
+        return WordLlamaVectors()
     if name.startswith("sentence-transformers:"):
-        return sentence_encoder.SentenceEncoder(name.partition(":")[2])
+        return SentenceEncoder(name.partition(":")[2])
+    from dgn.text.word_files import FastTextBin, VecFile
+
     split = split_tokens if name.startswith(_ALL_TOKENS) else split_words
     path = Path(name.removeprefix(_ALL_TOKENS))
     if name.endswith((".vec", ".vec.gz")):
-        return vec_file.VecFile(path, split=split)
+        return VecFile(path, split=split)
     if name.endswith(".bin"):
-        return fasttext.FastTextBin(path, split)
+        return FastTextBin(path, split)
     raise InvalidInput(
         "vectors",
         found=repr(name),
         allowed="wordllama, a .vec or .vec.gz file, a fastText .bin file, all-tokens:FILE, or "
         "sentence-transformers:MODEL",
     )
+
+
+@final
+class WordLlamaVectors(SubwordVectors):
+    """Subword tokens: no word is unknown."""
+
+    def __init__(self) -> None:
+        folder = _package_folder()
+        import safetensors.numpy
+        from tokenizers import Tokenizer
+
+        weights: Any = safetensors.numpy.load_file(folder / _WEIGHTS)
+        self._table: NDArray[Any] = weights["embedding.weight"].astype(np.float32)
+        self._tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self.dimension = self._table.shape[1]
+        self.fingerprint = f"wordllama:{sampled_fingerprint_of(folder / _WEIGHTS)}"
+
+    @property
+    def table(self) -> NDArray[Any]:
+        return self._table
+
+    @property
+    def pieces(self) -> list[str]:
+        return [self._tokenizer.id_to_token(row) for row in range(len(self._table))]
+
+    def token_spans(self, text: str) -> list[tuple[int, int, int]]:
+        """Positions are those in `clean_brackets(text)`."""
+        encoded = self._tokenizer.encode(clean_brackets(text), add_special_tokens=False)
+        return [(row, *span) for row, span in zip(encoded.ids, encoded.offsets, strict=True)]
+
+    def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
+        cleaned = [clean_brackets(text) for text in texts]
+        if len(cleaned) <= _SERIAL_TEXTS:
+            encode = self._tokenizer.encode
+            return [encode(text, add_special_tokens=False).ids for text in cleaned]
+        return [e.ids for e in self._tokenizer.encode_batch_fast(cleaned, add_special_tokens=False)]
+
+
+def _package_folder() -> Path:
+    found = importlib.util.find_spec("wordllama")
+    if found is None or not found.submodule_search_locations:
+        raise DGNError(
+            "The package wordllama is not installed; install it with: pip install wordllama"
+        )
+    return Path(found.submodule_search_locations[0])
+
+
+@final
+class SentenceEncoder(PooledVectors):
+    """A transformer reads the whole text; it gives no token vectors.
+
+    Args:
+        model: The name or the folder of a model, or a SentenceTransformer.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = _loaded(model) if isinstance(model, str) else model
+        self.dimension = int(self._model.encode([""], show_progress_bar=False).shape[1])
+        if isinstance(model, str):
+            folder = Path(model)
+            version = fingerprint_of(folder) if folder.is_dir() else model
+        else:
+            version = f"a model of this process, {id(model)}"
+        self.fingerprint = f"sentence-transformers:{version}"
+
+    def pooled(self, texts: Sequence[str]) -> Float[Array, "texts dimension"]:
+        cleaned = [clean_brackets(text) for text in texts]
+        vectors = self._model.encode(cleaned, convert_to_numpy=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(cleaned), self.dimension)
+
+
+def _loaded(model: str) -> Any:
+    require_extra("sentence-transformers:MODEL", package="sentence_transformers", extra="sentences")
+    package: Any = importlib.import_module("sentence_transformers")
+    try:
+        return package.SentenceTransformer(model)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            "vectors",
+            message=f"The sentence-transformers model {model!r} cannot be loaded: {error}",
+        ) from error
+
+
+def token_idf() -> NDArray[np.float32]:
+    """[tokens], the IDF of every token of the wordllama vectors, which ships with dgn.
+
+    It was counted in 33,927 different sentences of the Wikipedia introductions that belong to
+    FEVER's training claims; `python -m experiments.count_idf` counts it again.
+    """
+    return np.load(_TOKEN_IDF).astype(np.float32)

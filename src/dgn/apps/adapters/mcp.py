@@ -1,0 +1,84 @@
+"""`dgn mcp`: one tool for assistants, `select_evidence`; needs `dgn[mcp]`."""
+
+# No `from __future__ import annotations`: the SDK reads the annotations of the tool.
+from typing import Annotated
+
+from dgn.apps.adapters._chosen import chosen_of
+from dgn.errors import DGNError, require_extra
+from dgn.selector import Selector
+
+require_extra("dgn mcp", package="mcp", extra="mcp")
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+MOST_PASSAGES = 2_000
+MOST_CHARACTERS = 2_000_000
+MOST_SELECTED = 100
+
+
+class Evidence(BaseModel):
+    """A selected passage."""
+
+    index: int = Field(description="Its number among the passages, from 0.")
+    text: str
+    relevance: float = Field(description="The share of the query that it covers by itself.")
+    covers: list[str] = Field(description="Words of the query that it adds.")
+
+
+class SelectedEvidence(BaseModel):
+    """The selected passages, best first."""
+
+    selected: list[Evidence]
+    coverage: float | None = Field(description="The share of the query that they cover together.")
+    certificate: float = Field(description="At least this share of the best score was reached.")
+
+
+def create_server(selector: Selector) -> MCPServer:
+    """The server with its tool; `server.run("stdio")` serves it."""
+    server = MCPServer(
+        "dgn",
+        instructions="Use select_evidence to choose, out of many passages, the few that together "
+        "cover a claim or a question.",
+    )
+
+    @server.tool(
+        title="Select evidence",
+        description="Select, out of many passages, the few that together cover a claim or a "
+        "question. Coverage is not support: a passage that denies a claim covers it, too.",
+    )
+    def select_evidence(  # pyright: ignore[reportUnusedFunction]
+        query: Annotated[str, Field(description="A claim or a question.")],
+        passages: Annotated[
+            list[str], Field(description="The passages.", min_length=1, max_length=MOST_PASSAGES)
+        ],
+        titles: Annotated[
+            list[str] | None, Field(description="The title of the page of each passage.")
+        ] = None,
+        k: Annotated[int, Field(description="How many to select.", ge=1, le=MOST_SELECTED)] = 5,
+        max_tokens: Annotated[
+            float | None, Field(description="The most tokens of all selected passages.", gt=0)
+        ] = None,
+    ) -> SelectedEvidence:
+        if sum(map(len, passages)) > MOST_CHARACTERS:
+            raise ToolError(f"The passages have more than {MOST_CHARACTERS:,} characters.")
+        try:
+            selection = selector.select(query, passages, titles=titles, k=k, max_tokens=max_tokens)
+        except DGNError as error:
+            raise ToolError(str(error)) from None
+        return SelectedEvidence(
+            selected=[
+                Evidence(
+                    index=index,
+                    text=passages[index],
+                    relevance=metadata["dgn_relevance"],
+                    covers=metadata["dgn_covers"],
+                )
+                for index, metadata in chosen_of(selection)
+            ],
+            coverage=selection.coverage,
+            certificate=selection.certificate.ratio,
+        )
+
+    return server

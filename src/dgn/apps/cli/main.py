@@ -1,0 +1,106 @@
+"""`dgn`: the command line.
+
+Exit codes: 0 for success, 1 for a failure, 2 for a usage error, 130 for Ctrl-C, 143 for SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Generator, Sequence
+
+import dgn
+from dgn.errors import DGNError, InvalidInput
+
+COMMANDS = {
+    "select": "select the sentences that together cover a query, with reasons",
+    "serve": "serve a page and an HTTP API that select and explain",
+    "mcp": "serve the tool select_evidence to an assistant (Model Context Protocol)",
+    "data": "page stores, data sets and their features",
+    "train": "train a DGN, an Encoder or a DeepEncoder on features",
+    "tune": "search for good settings",
+    "evaluate": "score and compare ways to select",
+    "info": "show what is installed and what is used",
+}
+"""The commands, each with its help; the module of the same name is imported when it is given."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command, and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        options = _parsed(given)
+        with _terminated_by_exception():
+            return options.run(options)
+    except InvalidInput as error:
+        print(f"dgn: {error}", file=sys.stderr)
+        return 2
+    except DGNError as error:
+        print(f"dgn: {error}", file=sys.stderr)
+        return 1
+    except UnicodeEncodeError as error:
+        character = error.object[error.start]
+        print(
+            f"dgn: The output cannot contain {character!r}; set PYTHONIOENCODING=utf-8.",
+            file=sys.stderr,
+        )
+        return 1
+    except BrokenPipeError:
+        # The reader of our output (`head`) has seen enough; Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        # A full disk or a folder without write permission: the system's own words are best.
+        print(f"dgn: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("dgn: interrupted", file=sys.stderr)
+        return 130
+
+
+@contextlib.contextmanager
+def _terminated_by_exception() -> Generator[None]:
+    """SIGTERM raises SystemExit, so that temporary files are removed."""
+
+    def stop(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _parsed(given: Sequence[str]) -> argparse.Namespace:
+    options, more = _parser(given).parse_known_args(given)
+    takes_pages = isinstance(getattr(options, "pages", None), list)
+    if more and takes_pages and not any(m[:1] == "-" != m for m in more):
+        # argparse does not accept files after an option: select QUERY -k 3 PAGE
+        options.pages += more
+    elif more:
+        options.parser.error(f"unrecognized arguments: {' '.join(more)}")
+    return options
+
+
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command that was given; of the others, only the names and the help."""
+    parser = argparse.ArgumentParser(
+        prog="dgn", description="Select the few passages that together cover a query."
+    )
+    parser.add_argument("--version", action="version", version=f"dgn {dgn.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = next((one for one in given if not one.startswith("-")), "")
+    for name, text in COMMANDS.items():
+        own = commands.add_parser(name, help=text)
+        if name == command:
+            importlib.import_module(f"dgn.apps.cli.{name}").add_arguments(own)
+    return parser

@@ -1,0 +1,335 @@
+"""`dgn select`: a query and some pages in, the sentences that together cover it out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from dgn.apps.cli.options import figure_file, new_file, positive, print_problems, refuse_overwriting
+from dgn.errors import BrokenInput, InvalidInput
+
+if TYPE_CHECKING:
+    from dgn.data import Problems, Row
+    from dgn.selector import Limits, PassageSelection, Selector
+    from dgn.text.query import Document
+
+_TEXT_SUFFIXES = {".txt", ".text", ".md", ".html", ".htm"}
+_LARGEST_PAGE = 64 * 2**20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `dgn select`."""
+    parser.description = "Select the sentences of some pages that together cover a query."
+    parser.epilog = 'example: dgn select "The bridge opened in 1890." bridge.txt -k 3 --explain'
+    parser.add_argument("query", nargs="?", metavar="QUERY", help="a claim or a question")
+    parser.add_argument(
+        "pages",
+        nargs="*",
+        metavar="PAGE",
+        help="text files; - for standard input. The name of a file is its title",
+    )
+    parser.add_argument(
+        "--queries",
+        metavar="FILE",
+        help="JSONL file of queries with passages or documents; - for standard input",
+    )
+    parser.add_argument(
+        "-k", "--k", type=positive, metavar="N", help="largest number of sentences (default 5)"
+    )
+    parser.add_argument(
+        "--max-tokens", type=positive, metavar="N", help="largest number of tokens of all sentences"
+    )
+    parser.add_argument(
+        "--stop-at",
+        type=float,
+        metavar="SHARE",
+        help="stop once this fraction of the achievable coverage is reached",
+    )
+    parser.add_argument(
+        "--min-relevance",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="leave out sentences that cover less than this share of the query by themselves",
+    )
+    parser.add_argument(
+        "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
+    )
+    parser.add_argument("--no-titles", action="store_true", help="do not use titles")
+    parser.add_argument("--explain", action="store_true", help="print the reasons")
+    parser.add_argument("--plot", type=figure_file, metavar="FIGURE", help="draw the reasons")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="JSONL file for --queries; with --workers or --engine, a folder of Parquet files",
+    )
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="many files: --queries is a glob of JSONL or Parquet files, --out a folder; both may "
+        "be s3:// URLs, and a rerun does what is missing",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        help="who does it: processes of this machine, or Ray (needs dgn[ray])",
+    )
+    parser.add_argument("--address", help="address of a Ray cluster; by default one is started")
+    parser.add_argument(
+        "--batch-size",
+        type=positive,
+        default=64,
+        metavar="N",
+        help="queries per batch (default 64)",
+    )
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="skip broken rows of --queries and list them"
+    )
+    parser.set_defaults(run=_run, parser=parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.out and not _is_job(options):
+        try:
+            options.out = new_file(options.out)
+        except argparse.ArgumentTypeError as error:
+            options.parser.error(f"argument --out: {error}")
+    _check(options)
+    if _is_job(options):
+        return _run_job(options)
+    from dgn.selector import Selector
+    from dgn.text import Query
+
+    selector = Selector.from_pretrained(options.model)
+    if options.queries:
+        return _select_rows(selector, options)
+    query = Query.of(options.query, documents=_documents(options))
+    (selection,) = selector.select_queries([query], _limits(options))
+    if not len(selection):
+        tokens = min(selector.encoder.count_tokens(selection.query.texts))
+        fits = options.max_tokens is None or tokens <= options.max_tokens
+        short = f"No sentence fits; the shortest one has {tokens} tokens."
+        print(f"dgn: {'No sentence adds anything.' if fits else short}", file=sys.stderr)
+    if options.plot and len(selection):
+        selection.explain().draw(options.plot)
+        print(f"figure: {options.plot}", file=sys.stderr)
+    if options.json:
+        print(json.dumps(_row(selection, options), ensure_ascii=False, indent=2))
+    elif options.explain:
+        selection.explain().print()
+    else:
+        for text in selection.texts:
+            print(text)
+    return 0
+
+
+def _is_job(options: argparse.Namespace) -> bool:
+    """Whether many files are to be divided among workers."""
+    return bool(options.workers or options.engine or options.address)
+
+
+def _check(options: argparse.Namespace) -> None:
+    mistake = ""
+    if options.queries and (options.query or options.plot):
+        mistake = "--queries cannot be combined with a query or with --plot."
+    elif options.query is not None and not options.query.strip():
+        mistake = "The query is empty."
+    elif not options.queries and options.query is None:
+        mistake = "Pass a query and text files (- for standard input), or --queries FILE."
+    elif not options.queries and os.path.isfile(str(options.query)):
+        mistake = f"The first argument is the query, and {options.query} is a file."
+    elif not options.queries and not options.pages:
+        mistake = "The query has no pages; pass text files, or - for standard input."
+    elif options.out and not options.queries:
+        mistake = "--out needs --queries."
+    elif options.skip_bad and not options.queries:
+        mistake = "--skip-bad needs --queries."
+    elif "-" in [*options.pages, options.queries] and sys.stdin is None:
+        mistake = "There is no standard input."
+    elif options.pages.count("-") > 1:
+        mistake = "Standard input (-) can be given only once."
+    if mistake:
+        raise InvalidInput("arguments", message=mistake)
+    if not _is_job(options):
+        refuse_overwriting(options.out, [options.queries])
+    refuse_overwriting(options.plot, options.pages, "--plot")
+
+
+def _run_job(options: argparse.Namespace) -> int:
+    """Many files into a folder, on this machine or on Ray."""
+    if not options.queries or not options.out or options.explain or options.no_titles:
+        raise InvalidInput(
+            "arguments",
+            message="--workers, --engine and --address need --queries and --out FOLDER, and cannot "
+            "be combined with --explain or --no-titles.",
+        )
+    if options.address and options.engine != "ray":
+        raise InvalidInput("arguments", message="--address needs --engine ray.")
+    from dgn.apps.jobs import plan_job, run_job
+
+    job = plan_job(
+        options.queries,
+        options.out,
+        model=options.model,
+        limits=_limits(options),
+        skip_bad=options.skip_bad,
+        batch_size=options.batch_size,
+    )
+
+    def report(done: int, everything: int, rows: int, seconds: float) -> None:
+        speed = f"{rows / seconds:,.0f} queries/s" if seconds else ""
+        print(f"{done} of {everything} partitions, {rows:,} queries, {speed}", file=sys.stderr)
+
+    missing = len(job.missing())
+    done = run_job(
+        job,
+        engine=options.engine or "local",
+        workers=options.workers,
+        address=options.address,
+        report=report,
+    )
+    if not missing:
+        print("nothing is missing", file=sys.stderr)
+    if done.bad:
+        print(f"{done.bad:,} broken rows: {job.out}/bad", file=sys.stderr)
+    print(f"selections: {job.out}", file=sys.stderr)
+    return 0
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    from dgn.selector import Limits
+
+    return Limits(
+        k=options.k,
+        max_tokens=options.max_tokens,
+        stop_at=options.stop_at,
+        min_relevance=options.min_relevance,
+    )
+
+
+def _documents(options: argparse.Namespace) -> list[Document]:
+    from dgn.text.query import Document
+
+    documents: list[Document] = []
+    for name in options.pages:
+        text = _text_of(name)
+        if not text.strip():
+            raise BrokenInput(name, None, message="the page is empty.")
+        title = "" if options.no_titles else _title_of(name)
+        documents.append(Document(text, title, id=None if name == "-" else name))
+    return documents
+
+
+def _title_of(name: str) -> str:
+    """The name of a file, without the suffixes that say that it is text."""
+    if name == "-":
+        return ""
+    path = Path(name)
+    while path.suffix.lower() in _TEXT_SUFFIXES:
+        path = path.with_suffix("")
+    return path.name.replace("_", " ")
+
+
+def _text_of(name: str) -> str:
+    index = "standard input" if name == "-" else name
+    try:
+        if name == "-":
+            content = sys.stdin.buffer.read(_LARGEST_PAGE + 1)
+        else:
+            with Path(name).open("rb") as stream:
+                content = stream.read(_LARGEST_PAGE + 1)
+    except OSError as error:
+        reason = error.strerror or error
+        raise BrokenInput(index, None, message=f"the page cannot be read ({reason}).") from None
+    if len(content) > _LARGEST_PAGE:
+        raise BrokenInput(index, None, message="the page is larger than 64 MiB.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BrokenInput(index, line, message="the page is not UTF-8.") from None
+
+
+def _select_rows(selector: Selector, options: argparse.Namespace) -> int:
+    """Row by row, in batches; a pipe may be endless."""
+    from dgn.data import Problems
+
+    problems = Problems(skip=options.skip_bad)
+    with _output(options.out) as stream:
+        waiting: list[Row] = []
+        try:
+            for row in _rows(options, problems):
+                waiting.append(row)
+                if len(waiting) == options.batch_size:
+                    _answer(selector, waiting, stream, options)
+                    waiting = []
+        except BrokenInput:
+            # What was read before a broken row is answered all the same.
+            _answer(selector, waiting, stream, options)
+            raise
+        _answer(selector, waiting, stream, options)
+    print_problems(problems)
+    return 0
+
+
+def _rows(options: argparse.Namespace, problems: Problems) -> Iterator[Row]:
+    from dgn.data import parse_row
+    from dgn.data.lines import read_lines, stream_lines
+
+    lines = (
+        stream_lines(sys.stdin.buffer, "standard input", problems)
+        if options.queries == "-"
+        else read_lines(Path(options.queries), problems)
+    )
+    for line in lines:
+        try:
+            row = parse_row(line)
+        except BrokenInput as problem:
+            problems.report(problem)
+            continue
+        if options.no_titles:
+            passages = tuple(replace(passage, title="") for passage in row.query.passages)
+            row = replace(row, query=replace(row.query, passages=passages))
+        yield row
+
+
+def _answer(
+    selector: Selector, rows: list[Row], stream: IO[str], options: argparse.Namespace
+) -> None:
+    selections = selector.select_queries([row.query for row in rows], _limits(options))
+    for row, selection in zip(rows, selections, strict=True):
+        answer = {"id": row.query.id, **_row(selection, options)}
+        stream.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    stream.flush()
+
+
+def _row(selection: PassageSelection, options: argparse.Namespace) -> dict[str, Any]:
+    row = selection.to_dict()
+    if options.explain:
+        row["explanation"] = selection.explain().to_dict()
+    return row
+
+
+@contextlib.contextmanager
+def _output(path: Path | None) -> Generator[IO[str]]:
+    """Standard output, or a file that appears only when it is complete."""
+    if path is None:
+        yield sys.stdout
+        return
+    import io
+
+    from dgn.files import open_atomically
+
+    with open_atomically(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", write_through=True)
+        yield text
+        text.detach()

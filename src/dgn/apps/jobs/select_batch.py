@@ -1,0 +1,129 @@
+"""A batch of columns in, the same with selections out: what other engines call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, Unpack, cast, final
+
+from dgn.errors import InvalidInput
+from dgn.selector import Limits, Selector
+from dgn.selector.limits import LimitArguments
+
+Batch = TypeVar("Batch")
+ADDED = ("selected", "selected_texts", "gains", "relevance", "coverage")
+"""The columns that are added."""
+
+_ARGUMENTS = ("query", "passages", "documents", "titles", "scores")
+
+
+@cache
+def _loaded(model: str | None) -> Selector:
+    """The model, once in every process."""
+    return Selector.from_pretrained(model)
+
+
+@final
+class SelectBatch:
+    """Selects for every row of a batch.
+
+        ray_dataset.map_batches(SelectBatch, fn_constructor_kwargs={"k": 5}, concurrency=2)
+        dataset.map(SelectBatch(k=5), batched=True)
+
+    A batch is a dictionary of columns of the same length, a pandas DataFrame, or a Table or
+    RecordBatch of Arrow. The result is of the same kind and has the further columns `selected` (the
+    numbers of the selected passages), `selected_texts`, `gains`, `relevance` and `coverage`. It can
+    be pickled; every process loads the model once.
+
+    Args:
+        model: As in `Selector.from_pretrained`.
+        columns: Where an argument of `Selector.select` has another name in the batch:
+            `{"query": "claim", "passages": "sentences", "titles": "pages"}`. By default, the
+            columns query and passages are used, or documents if there are no passages.
+        limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
+
+    Examples:
+        >>> batch = {"query": ["Who swims?"], "passages": [["Bo runs.", "Ada swims."]]}
+        >>> SelectBatch(k=1)(batch)["selected_texts"][0]
+        ['Ada swims.']
+    """
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        columns: Mapping[str, str] | None = None,
+        **limits: Unpack[LimitArguments],
+    ) -> None:
+        unknown = sorted(set(columns or {}) - set(_ARGUMENTS))
+        if unknown:
+            allowed = f"keys among {', '.join(_ARGUMENTS)}"
+            raise InvalidInput("columns", found=repr(unknown[0]), allowed=allowed)
+        self._model, self._columns = model, dict(columns or {})
+        Limits(**limits)  # a mistake is reported here, and not in a worker
+        self._limits = limits
+
+    def __call__(self, batch: Batch) -> Batch:
+        """The batch with the selections of its rows."""
+        columns = self._used(_names(batch))
+        values = [_column(batch, column) for column in columns.values()]
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+        selections = list(_loaded(self._model).select_many(rows, **self._limits))
+        added = {
+            "selected": [list(one.indices) for one in selections],
+            "selected_texts": [list(one.texts) for one in selections],
+            "gains": [list(one.gains) for one in selections],
+            "relevance": [[one.relevance[i] for i in one.indices] for one in selections],
+            "coverage": [one.coverage for one in selections],
+        }
+        return _with_columns(batch, added)
+
+    def _used(self, known: list[str]) -> dict[str, str]:
+        """The columns of this batch by the names of the arguments."""
+        used = dict(self._columns)
+        used.setdefault("query", "query")
+        if not {"passages", "documents"} & set(used):
+            kind = "documents" if "documents" in known and "passages" not in known else "passages"
+            used[kind] = kind
+        for column in used.values():
+            if column not in known:
+                message = f"The batch has no column {column!r}; its columns are {', '.join(known)}."
+                raise InvalidInput("columns", message=message)
+        return used
+
+
+def _names(batch: Any) -> list[str]:
+    if isinstance(batch, Mapping):
+        return list(cast("Mapping[str, Any]", batch))
+    if hasattr(batch, "column_names"):
+        return list(batch.column_names)
+    if hasattr(batch, "columns") and hasattr(batch, "assign"):
+        return [str(name) for name in batch.columns]
+    if hasattr(batch, "schema"):
+        return list(batch.schema.names)
+    found = type(batch).__name__
+    raise InvalidInput(
+        "batch", found=found, allowed="a dictionary, a pandas DataFrame or a table of Arrow"
+    )
+
+
+def _column(batch: Any, name: str) -> list[Any]:
+    column = batch[name] if hasattr(batch, "__getitem__") else batch.column(name)
+    if hasattr(column, "to_pylist"):
+        return column.to_pylist()
+    return [value.tolist() if hasattr(value, "tolist") else value for value in column]
+
+
+def _with_columns(batch: Any, added: dict[str, list[Any]]) -> Any:
+    if isinstance(batch, Mapping):
+        return {**cast("Mapping[str, Any]", batch), **added}
+    if hasattr(batch, "assign"):
+        return batch.assign(**added)
+    import pyarrow
+
+    pa: Any = pyarrow  # whose functions are only partly typed
+    kinds = (pa.list_(pa.int64()), pa.list_(pa.string()), pa.list_(pa.float64()))
+    types = (*kinds, pa.list_(pa.float64()), pa.float64())
+    for (name, values), kind in zip(added.items(), types, strict=True):
+        batch = batch.append_column(name, pa.array(values, kind))
+    return batch

@@ -1,0 +1,121 @@
+"""How much a request may ask for, and how one that asks for more is refused.
+
+Refusals are problem documents: application/problem+json, RFC 9457.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from dgn.errors import DGNError
+
+MEDIA_TYPE = "application/problem+json"
+
+EXPLAINED = {
+    400: "The body is not JSON, or the Host header is missing.",
+    401: "The bearer token is missing or wrong.",
+    408: "The body did not arrive in time.",
+    413: "The body is larger than the limit.",
+    415: "The body is not application/json.",
+    421: "The Host header names another machine.",
+    422: "A field is not what the schema describes, or is over a limit.",
+    503: "The service is busy or stopping, or the answer took too long; try again later.",
+}
+"""What each status means here."""
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """The limits of the service. A request over one of them is refused, and the answer names it.
+
+    Args:
+        body_bytes: The size of a request (413).
+        queries: Queries in one request (422).
+        passages: Passages of one query, after documents were split into sentences (422).
+        tokens: Tokens of all texts of one request, as the encoder counts them (422).
+        k: The largest k (422).
+        seconds: From the first byte of a request to its answer (408 while it is read, then 503).
+        waiting_requests: Requests that may be in progress; further ones are refused (503).
+        waiting_bytes: The size of all requests in progress; further ones are refused (503).
+        batch_queries: Queries that are selected together.
+    """
+
+    body_bytes: int = 4 * 2**20
+    queries: int = 64
+    passages: int = 2_000
+    tokens: int = 200_000
+    k: int = 100
+    seconds: float = 10.0
+    waiting_requests: int = 512
+    waiting_bytes: int = 256 * 2**20
+    batch_queries: int = 64
+
+
+class Refused(DGNError):
+    """A request that is answered with a problem document.
+
+    Args:
+        status: The HTTP status.
+        detail: What was wrong and what to do, as a sentence.
+        reason: A word for the metrics.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        reason: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.reason = reason
+        self.headers = dict(headers or {})
+
+    def response(self, request_id: str) -> Response:
+        """The answer to the request with this id."""
+        return refusal_response(self.status, self.detail, request_id, headers=self.headers)
+
+
+def busy(detail: str, reason: str) -> Refused:
+    """The refusal of a request that may be sent again in a second."""
+    return Refused(503, detail, reason=reason, headers={"Retry-After": "1"})
+
+
+def refusal_response(
+    status: int,
+    detail: str,
+    request_id: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    errors: Sequence[Mapping[str, Any]] = (),
+) -> Response:
+    """A problem document.
+
+    Args:
+        status: The HTTP status.
+        detail: What was wrong and what to do, as a sentence.
+        request_id: The id of the request, which the log has too.
+        headers: Further headers.
+        errors: For a body with several mistakes: where each one is, and what is wrong.
+    """
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    if errors:
+        body["errors"] = list(errors)
+    content = json.dumps(body, ensure_ascii=False)
+    return Response(content, status, dict(headers or {}), media_type=MEDIA_TYPE)

@@ -1,0 +1,30 @@
+"""Compiled forms of the hot loops: C for NumPy arrays and CPU tensors, Triton for GPU tensors.
+
+The C code is compiled when the package is installed, if there is a C compiler, and loaded with
+ctypes, which releases the GIL. Without it, or with DGN_KERNELS=off in the environment, NumPy
+computes the same results, slower. The plain form is the definition; the kernels are tested against
+it.
+"""
+
+from dgn.core.native.forms import FORMS, Coverage, compiled
+from dgn.core.native.large import LargeSet, SparseRows
+from dgn.core.native.layers import SoftSets
+from dgn.core.native.library import ISAS, describe, highest_isa, is_available
+from dgn.core.native.searches import Range, budgeted, greedy, one_set
+
+__all__ = [
+    "FORMS",
+    "ISAS",
+    "Coverage",
+    "LargeSet",
+    "Range",
+    "SoftSets",
+    "SparseRows",
+    "budgeted",
+    "compiled",
+    "describe",
+    "greedy",
+    "highest_isa",
+    "is_available",
+    "one_set",
+]

@@ -1,0 +1,237 @@
+/* Which instruction set is used: the highest one that the processor and the binary have. */
+#include "facets.h"
+#include "greedy.h"
+#include "unfold.h"
+
+#include <stdatomic.h>
+
+#ifndef DGN_VERSION
+#error "build.py defines DGN_VERSION, the checksum of the sources"
+#endif
+
+/* The checksum of the sources: a loader refuses a library that was made from others. */
+uint32_t dgn_version(void) { return DGN_VERSION; }
+
+/* The sizes of the structures that Python fills, in the order in which library.py names them. */
+const int64_t dgn_sizes[] = {
+    sizeof(dgn_input),       sizeof(dgn_result),    sizeof(dgn_budget), sizeof(dgn_words),
+    sizeof(dgn_facet_weights), sizeof(dgn_query),     sizeof(dgn_facets_result),
+    sizeof(dgn_layers),        sizeof(dgn_gradients),
+};
+
+typedef void search(const dgn_input *, const dgn_result *);
+typedef void budgeted_search(const dgn_input *, const dgn_result *, const dgn_budget *);
+typedef void some_gains(const dgn_input *, const int64_t *, int64_t, int64_t, void *, void *);
+typedef void lazy_search(const dgn_input *, const dgn_result *, void *, int64_t *, int32_t *);
+typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
+                    const dgn_facets_result *);
+typedef void unfold(const dgn_layers *, const dgn_choices *, float *);
+typedef void unfold_slope(const dgn_layers *, const dgn_choices *, const dgn_gradients *, float *);
+typedef void in_parallel(void (*)(void *), void *, unsigned, unsigned);
+
+search dgn_greedy_baseline;
+budgeted_search dgn_budgeted_baseline;
+some_gains dgn_gains_baseline;
+lazy_search dgn_lazy_baseline;
+facets dgn_facets_baseline;
+unfold dgn_unfold_baseline;
+unfold_slope dgn_unfold_slope_baseline;
+int64_t dgn_unfold_work_baseline(int64_t, int64_t);
+int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                                 int64_t);
+#ifdef DGN_X86
+search dgn_greedy_avx2, dgn_greedy_avx512;
+budgeted_search dgn_budgeted_avx2, dgn_budgeted_avx512;
+some_gains dgn_gains_avx2, dgn_gains_avx512;
+lazy_search dgn_lazy_avx2, dgn_lazy_avx512;
+facets dgn_facets_avx2, dgn_facets_avx512;
+unfold dgn_unfold_avx2, dgn_unfold_avx512;
+unfold_slope dgn_unfold_slope_avx2, dgn_unfold_slope_avx512;
+#endif
+
+/* 0 for the baseline, 1 for AVX2, 2 for AVX-512. */
+int32_t dgn_highest_isa(void) {
+#ifdef DGN_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return 2;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return 1;
+#endif
+    return 0;
+}
+
+void dgn_greedy(int32_t isa, const dgn_input *input, const dgn_result *result) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_greedy_avx512(input, result);
+        return;
+    }
+    if (isa == 1) {
+        dgn_greedy_avx2(input, result);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_greedy_baseline(input, result);
+}
+
+void dgn_budgeted(int32_t isa, const dgn_input *input, const dgn_result *result,
+                  const dgn_budget *budget) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_budgeted_avx512(input, result, budget);
+        return;
+    }
+    if (isa == 1) {
+        dgn_budgeted_avx2(input, result, budget);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_budgeted_baseline(input, result, budget);
+}
+
+/* `work` has room for 5 * width numbers. */
+void dgn_gains(int32_t isa, const dgn_input *input, const int64_t *rows, int64_t first,
+               int64_t count, void *work, void *found) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_gains_avx512(input, rows, first, count, work, found);
+        return;
+    }
+    if (isa == 1) {
+        dgn_gains_avx2(input, rows, first, count, work, found);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_gains_baseline(input, rows, first, count, work, found);
+}
+
+void dgn_lazy(int32_t isa, const dgn_input *input, const dgn_result *result, void *ceilings,
+              int64_t *heap, int32_t *stamps) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_lazy_avx512(input, result, ceilings, heap, stamps);
+        return;
+    }
+    if (isa == 1) {
+        dgn_lazy_avx2(input, result, ceilings, heap, stamps);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_lazy_baseline(input, result, ceilings, heap, stamps);
+}
+
+/* The room that `dgn_facets` needs, in numbers. */
+int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t passages,
+                        int64_t titles, int64_t dimension, int64_t projected, int64_t units) {
+    return dgn_facets_work_baseline(tokens, count, distinct, passages, titles, dimension, projected,
+                                    units);
+}
+
+void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *weights,
+                const dgn_query *query, const dgn_facets_result *result) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_facets_avx512(words, weights, query, result);
+        return;
+    }
+    if (isa == 1) {
+        dgn_facets_avx2(words, weights, query, result);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_facets_baseline(words, weights, query, result);
+}
+
+/* The room that `dgn_unfold` and `dgn_unfold_slope` need, in numbers. */
+int64_t dgn_unfold_work(int64_t items, int64_t width) {
+    return dgn_unfold_work_baseline(items, width);
+}
+
+/* Some sets of the layers, or of their gradient. */
+static void unfold_part(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
+                        const dgn_gradients *gradients, float *work) {
+    unfold *forward = dgn_unfold_baseline;
+    unfold_slope *backward = dgn_unfold_slope_baseline;
+#ifdef DGN_X86
+    if (isa == 2) {
+        forward = dgn_unfold_avx512;
+        backward = dgn_unfold_slope_avx512;
+    } else if (isa == 1) {
+        forward = dgn_unfold_avx2;
+        backward = dgn_unfold_slope_avx2;
+    }
+#endif
+    (void)isa;
+    if (gradients)
+        backward(layers, choices, gradients, work);
+    else
+        forward(layers, choices, work);
+}
+
+/* What the threads of `dgn_unfold` share: each of them takes the next sets until none are left. */
+typedef struct {
+    int32_t isa;
+    const dgn_layers *layers;
+    const dgn_choices *choices;
+    const dgn_gradients *gradients;
+    float *work;
+    atomic_llong next_set, next_thread;
+} unfold_job;
+
+#define SETS_AT_ONCE 8
+#define FROM(array, step) ((array) ? (array) + first * (step) : 0)
+
+static void unfold_thread(void *data) {
+    unfold_job *const job = data;
+    const dgn_layers *const all = job->layers;
+    const int64_t items = all->items, width = all->width, by_layer = all->layers * items;
+    float *const work = job->work + atomic_fetch_add(&job->next_thread, 1) * dgn_unfold_work(items, width);
+    for (;;) {
+        const int64_t first = atomic_fetch_add(&job->next_set, SETS_AT_ONCE);
+        if (first >= all->sets)
+            return;
+        dgn_layers layers = *all;
+        layers.sets = all->sets - first < SETS_AT_ONCE ? all->sets - first : SETS_AT_ONCE;
+        layers.features += first * items * width;
+        layers.mask += first * items;
+        layers.log_prior += first * items;
+        layers.weights += first * all->weights_stride;
+        layers.level += first * all->level_stride;
+        layers.noise = FROM(all->noise, by_layer);
+        const dgn_choices *const c = job->choices;
+        const dgn_choices choices = {
+            FROM(c->log_probs, by_layer),  FROM(c->log_others, by_layer), FROM(c->outside, by_layer),
+            FROM(c->inside, by_layer),     FROM(c->outside_after, items), FROM(c->level_after, width),
+        };
+        const dgn_gradients *const g = job->gradients;
+        dgn_gradients gradients = {0};
+        if (g)
+            gradients = (dgn_gradients){
+                FROM(g->log_probs, by_layer),     FROM(g->log_others, by_layer),
+                FROM(g->outside_after, items),    FROM(g->level_after, width),
+                FROM(g->features, items * width), FROM(g->weights, width),
+                FROM(g->level, width),            FROM(g->log_prior, items),
+            };
+        unfold_part(job->isa, &layers, &choices, g ? &gradients : 0, work);
+    }
+}
+
+/* The layers; with gradients, their gradient. `parallel` is the GOMP_parallel of an OpenMP library,
+ * whose threads are used; without it, there is one thread. `work` has room for every thread.
+ */
+void dgn_unfold(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
+                const dgn_gradients *gradients, float *work, in_parallel *parallel,
+                uint32_t threads) {
+    unfold_job job = {isa, layers, choices, gradients, work, 0, 0};
+    if (parallel && threads > 1)
+        parallel(unfold_thread, &job, threads, 0);
+    else
+        unfold_thread(&job);
+}

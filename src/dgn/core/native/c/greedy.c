@@ -1,0 +1,62 @@
+/* Forward greedy: the gains of all items, k times. Compiled once for every instruction set.
+ *
+ * A row is summed in LANES partial sums whatever the width of a register is, in a fixed order, so
+ * that a result does not depend on the batch or on where an item stands. Levels differ by the rounding
+ * of products, which AVX2 and AVX-512 fuse with sums.
+ */
+#include "greedy.h"
+#include "isa.h"
+
+#include <math.h>
+#include <string.h>
+
+#define REAL float
+#define INTEGER int32_t
+#define NATURAL uint32_t
+#define LANES 16
+#define SUFFIX(name) name##_f
+#include "search.h"
+#undef REAL
+#undef INTEGER
+#undef NATURAL
+#undef LANES
+#undef SUFFIX
+
+#define IS_DOUBLE 1
+#define REAL double
+#define INTEGER int64_t
+#define NATURAL uint64_t
+#define LANES 8
+#define SUFFIX(name) name##_d
+#include "search.h"
+
+void DGN_NAMED(dgn_greedy, DGN_ISA)(const dgn_input *input, const dgn_result *result) {
+    if (input->is_double)
+        search_d(input, result);
+    else
+        search_f(input, result);
+}
+
+void DGN_NAMED(dgn_budgeted, DGN_ISA)(const dgn_input *input, const dgn_result *result,
+                                        const dgn_budget *budget) {
+    if (input->is_double)
+        budgeted_d(input, result, budget);
+    else
+        budgeted_f(input, result, budget);
+}
+
+void DGN_NAMED(dgn_gains, DGN_ISA)(const dgn_input *input, const int64_t *rows,
+                                     int64_t first, int64_t count, void *work, void *found) {
+    if (input->is_double)
+        gains_d(input, rows, first, count, work, found);
+    else
+        gains_f(input, rows, first, count, work, found);
+}
+
+void DGN_NAMED(dgn_lazy, DGN_ISA)(const dgn_input *input, const dgn_result *result,
+                                    void *ceilings, int64_t *heap, int32_t *stamps) {
+    if (input->is_double)
+        lazy_d(input, result, ceilings, heap, stamps);
+    else
+        lazy_f(input, result, ceilings, heap, stamps);
+}

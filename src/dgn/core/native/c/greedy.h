@@ -1,0 +1,82 @@
+/* Greedy on coverage functions, for NumPy arrays. See greedy.c. */
+#ifndef DGN_GREEDY_H
+#define DGN_GREEDY_H
+
+#include <stdint.h>
+
+/* How the coverage of a feature grows with its level; the numbers are those of searches.py. */
+enum {
+    DGN_LOG1P = 0,          /* log(1 + m) */
+    DGN_SQRT = 1,           /* sqrt(m) */
+    DGN_LINEAR = 2,         /* m */
+    DGN_SATURATED = 3,      /* min(m, parameter) */
+    DGN_FACILITY = 4,       /* the largest h */
+    DGN_PROBABILISTIC = 5,  /* 1 - the product of 1 - h */
+    DGN_ONE_MINUS_EXP = 6,  /* 1 - exp(-m) */
+    DGN_POWER = 7,          /* m to the power of parameter */
+};
+
+/* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1],
+ * or, if start is NULL, all sets have the same number of items.
+ *
+ * One large set may be sparse: then `features` has the numbers of all rows end to end, `columns` their
+ * features, and row a has the numbers from row_start[a] to row_start[a + 1], each feature at most once.
+ *
+ * weights and level have one row per set, or one for all sets (stride 0). mask has one byte per
+ * item, 0 for an item that must not be selected; NULL if there are none of these.
+ */
+typedef struct {
+    const void *features;
+    const int32_t *columns;
+    const int64_t *row_start;
+    const int64_t *start;
+    const uint8_t *mask;
+    const void *weights;
+    const void *level;
+    int64_t weights_stride;
+    int64_t level_stride;
+    int64_t sets;
+    int64_t items;
+    int64_t width;
+    int64_t k;
+    double parameter;
+    int32_t form;
+    int32_t is_double;
+} dgn_input;
+
+/* What the features and weights of some sets are like. A feature counts if its weight is not 0. */
+typedef struct {
+    double is_bad;   /* 1 if a number is NaN or below 0 */
+    double largest;  /* the largest feature */
+    double least;    /* the smallest, over sets, of the largest feature that counts, if it is not 0 */
+    double lightest; /* the smallest weight that is not 0 */
+    double heaviest; /* the largest weight */
+} dgn_range;
+
+/* Where the result goes: indices, gains and values are [sets, k], -1 and 0 where nothing was selected;
+ * bounds is [sets]. `work` has room for 3 * width + k numbers, and as many as the largest set has
+ * items. range may be NULL.
+ */
+typedef struct {
+    int64_t *indices;
+    void *gains;
+    void *values;
+    void *bounds;
+    void *work;
+    dgn_range *range;
+} dgn_result;
+
+/* The costs of items, [sets, items], what may be spent, [sets], and the best single item of each set
+ * that can be paid, with its gain. `density` and `order` have room for every item of a set. The gains,
+ * values and bounds of the result are double.
+ */
+typedef struct {
+    const double *costs;
+    const double *budgets;
+    int64_t *single;
+    double *single_gain;
+    double *density;
+    int64_t *order;
+} dgn_budget;
+
+#endif

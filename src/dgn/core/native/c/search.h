@@ -1,0 +1,526 @@
+/* The search for one type of number, REAL; included by greedy.c for float and for double. */
+
+#include "vector.h"
+
+/* The increase of the coverage of a feature at some level by h. `now` is what `prepare` computed. */
+#define TERM_LOG1P SUFFIX(log1p)(h * now)
+#define TERM_SQRT h / (SUFFIX(either)(h + level > 0, SUFFIX(root)(h + level), (VECTOR){0} + 1) + now)
+#define TERM_LINEAR h
+#define TERM_SATURATED SUFFIX(either)(h < now, h, now)
+#define TERM_FACILITY SUFFIX(positive)(h - level)
+#define TERM_PRODUCT h * now
+#define TERM_ONE_MINUS_EXP -now * SUFFIX(expm1)(-h)
+#define TERM_POWER SUFFIX(power_increase)(h, level, now, parameter)
+
+/* The last lanes of a row, filled up with zeros. */
+static inline VECTOR SUFFIX(rest)(const REAL *from, int64_t count) {
+    REAL filled[WIDTH] = {0};
+    if (count > 0)
+        memcpy(filled, from, (size_t)(count < WIDTH ? count : WIDTH) * sizeof(REAL));
+    return SUFFIX(load)(filled);
+}
+
+#define DEFINE_ROW_GAIN(name, term)                                                                \
+    static REAL SUFFIX(name)(const REAL *row, const REAL *weights, const REAL *prepared,           \
+                             const REAL *levels, int64_t width, REAL parameter) {                  \
+        (void)parameter;                                                                           \
+        VECTOR sums[VECTORS];                                                                      \
+        for (int j = 0; j < VECTORS; j++)                                                          \
+            sums[j] = (VECTOR){0};                                                                 \
+        int64_t u = 0;                                                                             \
+        for (; u + LANES <= width; u += LANES)                                                     \
+            for (int j = 0; j < VECTORS; j++) {                                                    \
+                const int64_t at = u + j * WIDTH;                                                  \
+                const VECTOR h = SUFFIX(load)(row + at), now = SUFFIX(load)(prepared + at);        \
+                const VECTOR level = SUFFIX(load)(levels + at);                                    \
+                (void)now, (void)level;                                                            \
+                sums[j] += SUFFIX(load)(weights + at) * (term);                                    \
+            }                                                                                      \
+        for (int j = 0; u < width && j < VECTORS; j++) {                                           \
+            const int64_t at = u + j * WIDTH, left = width - at;                                   \
+            if (left <= 0)                                                                         \
+                break;                                                                             \
+            const VECTOR h = SUFFIX(rest)(row + at, left);                                         \
+            const VECTOR now = SUFFIX(rest)(prepared + at, left);                                  \
+            const VECTOR level = SUFFIX(rest)(levels + at, left);                                  \
+            (void)now, (void)level;                                                                \
+            sums[j] += SUFFIX(rest)(weights + at, left) * (term);                                  \
+        }                                                                                          \
+        return SUFFIX(total)(sums);                                                                \
+    }
+
+DEFINE_ROW_GAIN(log1p_gain, TERM_LOG1P)
+DEFINE_ROW_GAIN(sqrt_gain, TERM_SQRT)
+DEFINE_ROW_GAIN(linear_gain, TERM_LINEAR)
+DEFINE_ROW_GAIN(saturated_gain, TERM_SATURATED)
+DEFINE_ROW_GAIN(facility_gain, TERM_FACILITY)
+DEFINE_ROW_GAIN(product_gain, TERM_PRODUCT)
+DEFINE_ROW_GAIN(one_minus_exp_gain, TERM_ONE_MINUS_EXP)
+DEFINE_ROW_GAIN(power_gain, TERM_POWER)
+
+/* A loop over features inside the choice of the form, so that the compiler makes vectors of it. */
+#define FOR_FEATURES(statement)                                                                    \
+    for (int64_t u = 0; u < width; u++) {                                                          \
+        statement;                                                                                 \
+    }                                                                                              \
+    break
+
+/* What the gains of all items have in common, feature by feature. */
+static void SUFFIX(prepare)(const dgn_input *input, const REAL *restrict level,
+                            REAL *restrict prepared) {
+    const int64_t width = input->width;
+    const REAL cap = (REAL)input->parameter;
+    switch (input->form) {
+    case DGN_LOG1P: FOR_FEATURES(prepared[u] = 1 / (1 + level[u]));
+    case DGN_SQRT: FOR_FEATURES(prepared[u] = sizeof(REAL) == 4 ? (REAL)sqrtf((float)level[u])
+                                                                : (REAL)sqrt((double)level[u]));
+    case DGN_SATURATED: FOR_FEATURES(prepared[u] = cap > level[u] ? cap - level[u] : 0);
+    case DGN_ONE_MINUS_EXP: FOR_FEATURES(prepared[u] = (REAL)exp(-(double)level[u]));
+    case DGN_POWER: FOR_FEATURES(prepared[u] = (REAL)pow((double)level[u], input->parameter));
+    default: memcpy(prepared, level, (size_t)width * sizeof(REAL));
+    }
+}
+
+static void SUFFIX(raise)(const dgn_input *input, const REAL *restrict row,
+                          REAL *restrict level) {
+    const int64_t width = input->width;
+    switch (input->form) {
+    case DGN_FACILITY: FOR_FEATURES(level[u] = row[u] > level[u] ? row[u] : level[u]);
+    case DGN_PROBABILISTIC: FOR_FEATURES(level[u] *= 1 - row[u]);
+    default: FOR_FEATURES(level[u] += row[u]);
+    }
+}
+
+static REAL SUFFIX(gain_of)(const dgn_input *input, const REAL *row, const REAL *weights,
+                            const REAL *prepared, const REAL *level, int64_t width) {
+    const REAL parameter = (REAL)input->parameter;
+    switch (input->form) {
+    case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_SQRT: return SUFFIX(sqrt_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_ONE_MINUS_EXP:
+        return SUFFIX(one_minus_exp_gain)(row, weights, prepared, level, width, parameter);
+    case DGN_POWER: return SUFFIX(power_gain)(row, weights, prepared, level, width, parameter);
+    default: return SUFFIX(product_gain)(row, weights, prepared, level, width, parameter);
+    }
+}
+
+static REAL SUFFIX(gain)(const dgn_input *input, const REAL *row, const REAL *weights,
+                         const REAL *prepared, const REAL *level) {
+    return SUFFIX(gain_of)(input, row, weights, prepared, level, input->width);
+}
+
+/* The gain of an item of one large set. `scratch` has room for 3 * width numbers. */
+static REAL SUFFIX(item_gain)(const dgn_input *input, int64_t item, const REAL *weights,
+                              const REAL *prepared, const REAL *level, REAL *scratch) {
+    const REAL *const features = input->features;
+    const int64_t width = input->width;
+    if (!input->columns)
+        return SUFFIX(gain)(input, features + item * width, weights, prepared, level);
+    /* What the features of this row have, side by side. */
+    const int64_t first = input->row_start[item], count = input->row_start[item + 1] - first;
+    const int32_t *const columns = input->columns + first;
+    for (int64_t i = 0; i < count; i++) {
+        scratch[i] = weights[columns[i]];
+        scratch[width + i] = prepared[columns[i]];
+        scratch[2 * width + i] = level[columns[i]];
+    }
+    return SUFFIX(gain_of)(input, features + first, scratch, scratch + width, scratch + 2 * width,
+                           count);
+}
+
+/* The sum of the k largest gains; those of selected items and of padding are 0. `largest` is sorted. */
+static double SUFFIX(largest_sum)(const REAL *gains, int64_t items, int64_t k, REAL *largest) {
+    int64_t held = 0;
+    for (int64_t a = 0; a < items; a++) {
+        const REAL gain = gains[a] > 0 ? gains[a] : 0;
+        if (held == k && gain <= largest[k - 1])
+            continue;
+        int64_t place = held < k ? held++ : k - 1;
+        for (; place > 0 && largest[place - 1] < gain; place--)
+            largest[place] = largest[place - 1];
+        largest[place] = gain;
+    }
+    double found = 0;
+    for (int64_t j = held; j-- > 0;)
+        found += largest[j];
+    return found;
+}
+
+static inline NATURALS SUFFIX(higher)(NATURALS x, NATURALS y) {
+    const NATURALS which = (NATURALS)(x > y);
+    return (x & which) | (y & ~which);
+}
+
+/* The largest of some numbers by their bits: the order of numbers from 0 up; those below 0 and NaN come
+ * after infinity. Where `weights` are given, numbers with a weight of 0 do not count.
+ */
+static REAL SUFFIX(largest_bits)(const REAL *rows, int64_t items, int64_t width,
+                                 const REAL *weights) {
+    NATURALS highest = {0};
+    for (int64_t a = 0; a < items; a++) {
+        const REAL *const row = rows + a * width;
+        int64_t u = 0;
+        for (; u + WIDTH <= width; u += WIDTH) {
+            NATURALS bits = (NATURALS)SUFFIX(load)(row + u);
+            if (weights)
+                bits &= (NATURALS)(SUFFIX(load)(weights + u) > 0);
+            highest = SUFFIX(higher)(bits, highest);
+        }
+        if (u < width) {
+            NATURALS bits = (NATURALS)SUFFIX(rest)(row + u, width - u);
+            if (weights)
+                bits &= (NATURALS)(SUFFIX(rest)(weights + u, width - u) > 0);
+            highest = SUFFIX(higher)(bits, highest);
+        }
+    }
+    NATURAL lanes[WIDTH], found = 0;
+    memcpy(lanes, &highest, sizeof lanes);
+    for (int lane = 0; lane < WIDTH; lane++)
+        found = lanes[lane] > found ? lanes[lane] : found;
+    REAL largest;
+    memcpy(&largest, &found, sizeof largest);
+    return largest;
+}
+
+/* Widen a range by the features of a set, which have these weights. */
+static void SUFFIX(widen)(const REAL *rows, int64_t items, int64_t width, const REAL *weights,
+                          int all_count, dgn_range *range) {
+    const REAL largest = SUFFIX(largest_bits)(rows, items, width, 0);
+    const REAL counted = all_count ? largest : SUFFIX(largest_bits)(rows, items, width, weights);
+    range->is_bad = largest >= 0 ? range->is_bad : 1;
+    range->largest = largest > range->largest ? largest : range->largest;
+    range->least = counted > 0 && counted < range->least ? counted : range->least;
+}
+
+/* Widen a range by weights; returns whether none of them is 0. */
+static int SUFFIX(widen_weights)(const REAL *weights, int64_t width, dgn_range *range) {
+    int all_count = 1;
+    REAL lightest = INFINITY, heaviest = SUFFIX(largest_bits)(weights, 1, width, 0);
+    for (int64_t u = 0; u < width; u++) {
+        const REAL w = weights[u];
+        all_count &= w != 0;
+        lightest = w > 0 && w < lightest ? w : lightest;
+    }
+    range->is_bad = heaviest >= 0 ? range->is_bad : 1;
+    range->heaviest = heaviest > range->heaviest ? heaviest : range->heaviest;
+    range->lightest = lightest < range->lightest ? lightest : range->lightest;
+    return all_count;
+}
+
+/* Old gains are ceilings of the current ones, up to the rounding of a sum. */
+#define MARGIN (1 + 64 * (sizeof(REAL) == 4 ? (REAL)1.2e-7 : (REAL)2.3e-16))
+
+/* Sets with fewer numbers than this are searched with all gains at every step. */
+#define SMALL_SET 2048
+
+/* Greedy on one set. In a large set, a gain is computed again only where the last one is not below the
+ * best so far, because gains never grow; at the end all are, so that the last bound is as low as it can
+ * be. The bounds before it may then be higher than with all gains.
+ */
+static double SUFFIX(search_set)(const dgn_input *input, const REAL *rows, int64_t items,
+                                 const uint8_t *mask, const REAL *weights, REAL *level,
+                                 REAL *prepared, REAL *largest, REAL *gains, int64_t *chosen,
+                                 REAL *added) {
+    const int64_t width = input->width, k = input->k;
+    const REAL margin = items * width < SMALL_SET ? INFINITY : MARGIN;
+    double value = 0, bound = INFINITY;
+    SUFFIX(prepare)(input, level, prepared);
+    for (int64_t a = 0; a < items; a++) /* below 0: not to be selected, or selected */
+        gains[a] = mask && !mask[a]
+                       ? -1
+                       : SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+    for (int64_t step = 0;; step++) {
+        int64_t best = -1;
+        for (int64_t a = 0; a < items; a++)
+            if (!(gains[a] < 0) && (best < 0 || gains[a] > gains[best]))
+                best = a;
+        if (step && step < k && best >= 0) {
+            gains[best] = SUFFIX(gain)(input, rows + best * width, weights, prepared, level);
+            const int64_t first = best;
+            for (int64_t a = 0; a < items; a++) {
+                if (a == first || gains[a] < 0 || gains[a] * margin < gains[best])
+                    continue;
+                gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+                if (gains[a] > gains[best] || (gains[a] == gains[best] && a < best))
+                    best = a;
+            }
+        }
+        const double reachable = value + SUFFIX(largest_sum)(gains, items, k, largest);
+        bound = reachable < bound ? reachable : bound;
+        if (step == k || best < 0)
+            return bound;
+        chosen[step] = best;
+        added[step] = gains[best];
+        value += gains[best];
+        gains[best] = -1;
+        SUFFIX(raise)(input, rows + best * width, level);
+        SUFFIX(prepare)(input, level, prepared);
+        if (step + 1 < k)
+            continue;
+        /* The last prefix bounds best, with all gains up to date. */
+        for (int64_t a = 0; a < items; a++)
+            if (!(gains[a] < 0))
+                gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+    }
+}
+
+static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
+    const int64_t width = input->width, k = input->k;
+    REAL *const level = result->work, *const prepared = level + width;
+    REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    dgn_range range = {0, 0, INFINITY, INFINITY, 0};
+    int all_count = 1;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    for (int64_t set = 0; set < input->sets; set++) {
+        const int64_t first = input->start ? input->start[set] : set * input->items;
+        const int64_t items = input->start ? input->start[set + 1] - first : input->items;
+        const REAL *const rows = (const REAL *)input->features + first * width;
+        const uint8_t *const mask = input->mask ? input->mask + first : 0;
+        const REAL *const weights =
+            input->weights ? (const REAL *)input->weights + set * input->weights_stride : ones;
+        int64_t *const chosen = result->indices + set * k;
+        REAL *const added = (REAL *)result->gains + set * k;
+        REAL *const values = (REAL *)result->values + set * k;
+        if (input->level)
+            memcpy(level, (const REAL *)input->level + set * input->level_stride,
+                   (size_t)width * sizeof(REAL));
+        else
+            for (int64_t u = 0; u < width; u++)
+                level[u] = input->form == DGN_PROBABILISTIC ? 1 : 0;
+        for (int64_t j = 0; j < k; j++) {
+            chosen[j] = -1;
+            added[j] = 0;
+        }
+        if (result->range) {
+            if (set == 0 || input->weights_stride)
+                all_count = SUFFIX(widen_weights)(weights, width, &range);
+            SUFFIX(widen)(rows, items, width, weights, all_count, &range);
+        }
+        const double bound = SUFFIX(search_set)(input, rows, items, mask, weights, level, prepared,
+                                                largest, gains, chosen, added);
+        ((REAL *)result->bounds)[set] = (REAL)bound;
+        double value = 0;
+        for (int64_t j = 0; j < k; j++) {
+            value += added[j];
+            values[j] = (REAL)value;
+        }
+    }
+    if (result->range)
+        *result->range = range;
+}
+
+/* What the budget buys at most if items could be divided, by the gain per cost. `order` is that of the
+ * last call, in which most items still stand in their places.
+ */
+static double SUFFIX(divisible)(const double *costs, const REAL *gains, double budget, int64_t items,
+                                double *density, int64_t *order) {
+    for (int64_t a = 0; a < items; a++)
+        density[a] = gains[a] > 0 && costs[a] <= budget ? (double)gains[a] / costs[a] : 0;
+    for (int64_t i = 1; i < items; i++) {
+        const int64_t item = order[i];
+        int64_t place = i;
+        for (; place > 0 && density[order[place - 1]] < density[item]; place--)
+            order[place] = order[place - 1];
+        order[place] = item;
+    }
+    double found = 0, spent = 0;
+    for (int64_t i = 0; i < items && density[order[i]] > 0 && spent < budget; i++) {
+        const int64_t item = order[i];
+        const double share = (budget - spent) / costs[item];
+        found += (double)gains[item] * (share < 1 ? share : 1);
+        spent += costs[item];
+    }
+    return found;
+}
+
+/* Greedy by gain per cost within a budget, and the best single item; see budgeted.py. */
+static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
+                             const dgn_budget *budget) {
+    const int64_t width = input->width, k = input->k, items = input->items;
+    REAL *const level = result->work, *const prepared = level + width;
+    REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    for (int64_t set = 0; set < input->sets; set++) {
+        const REAL *const rows = (const REAL *)input->features + set * items * width;
+        const uint8_t *const mask = input->mask ? input->mask + set * items : 0;
+        const double *const costs = budget->costs + set * items;
+        const REAL *const weights =
+            input->weights ? (const REAL *)input->weights + set * input->weights_stride : ones;
+        int64_t *const chosen = result->indices + set * k;
+        double *const added = (double *)result->gains + set * k;
+        double left = budget->budgets[set], value = 0, bound = INFINITY;
+        if (input->level)
+            memcpy(level, (const REAL *)input->level + set * input->level_stride,
+                   (size_t)width * sizeof(REAL));
+        else
+            for (int64_t u = 0; u < width; u++)
+                level[u] = input->form == DGN_PROBABILISTIC ? 1 : 0;
+        for (int64_t j = 0; j < k; j++) {
+            chosen[j] = -1;
+            added[j] = 0;
+        }
+        for (int64_t a = 0; a < items; a++) {
+            budget->order[a] = a;
+            /* Below 0: not to be selected, or selected. What cannot be paid bounds nothing either. */
+            gains[a] = (mask && !mask[a]) || !(costs[a] <= left) ? -1 : 0;
+        }
+        budget->single[set] = -1;
+        budget->single_gain[set] = -INFINITY;
+        for (int64_t step = 0;; step++) {
+            int64_t best = -1;
+            SUFFIX(prepare)(input, level, prepared);
+            for (int64_t a = 0; a < items; a++) {
+                if (gains[a] < 0)
+                    continue;
+                gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+                if (step == 0 && gains[a] > budget->single_gain[set]) {
+                    budget->single[set] = a;
+                    budget->single_gain[set] = gains[a];
+                }
+                if (gains[a] > 0 && costs[a] <= left &&
+                    (best < 0 || gains[a] / costs[a] > gains[best] / costs[best]))
+                    best = a;
+            }
+            const double by_cost = SUFFIX(divisible)(costs, gains, budget->budgets[set], items,
+                                                     budget->density, budget->order);
+            const double by_count = SUFFIX(largest_sum)(gains, items, k, largest);
+            const double reachable = value + (by_cost < by_count ? by_cost : by_count);
+            bound = reachable < bound ? reachable : bound;
+            if (step == k || best < 0)
+                break;
+            chosen[step] = best;
+            added[step] = gains[best];
+            value += gains[best];
+            left -= costs[best];
+            gains[best] = -1;
+            SUFFIX(raise)(input, rows + best * width, level);
+        }
+        ((double *)result->bounds)[set] = bound;
+    }
+}
+
+/* Add an item of one large set to the level. */
+static void SUFFIX(raise_by)(const dgn_input *input, int64_t item, REAL *level) {
+    const REAL *const features = input->features;
+    if (!input->columns) {
+        SUFFIX(raise)(input, features + item * input->width, level);
+        return;
+    }
+    for (int64_t i = input->row_start[item]; i < input->row_start[item + 1]; i++) {
+        REAL *const m = level + input->columns[i];
+        if (input->form == DGN_FACILITY)
+            *m = features[i] > *m ? features[i] : *m;
+        else if (input->form == DGN_PROBABILISTIC)
+            *m *= 1 - features[i];
+        else
+            *m += features[i];
+    }
+}
+
+/* The gains of some rows of one set at the level of the input: rows[0] to rows[count - 1], or the
+ * first `count` rows from `first` on if rows is NULL. Those that must not be selected have 0.
+ */
+static void SUFFIX(gains)(const dgn_input *input, const int64_t *rows, int64_t first,
+                          int64_t count, REAL *prepared, REAL *found) {
+    const int64_t width = input->width;
+    const REAL *const level = input->level;
+    REAL *const ones = prepared + width, *const scratch = ones + width;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    const REAL *const weights = input->weights ? (const REAL *)input->weights : ones;
+    SUFFIX(prepare)(input, level, prepared);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = rows ? rows[i] : first + i;
+        found[i] = input->mask && !input->mask[row]
+                       ? 0
+                       : SUFFIX(item_gain)(input, row, weights, prepared, level, scratch);
+    }
+}
+
+/* Whether item a comes before item b: the larger ceiling, then the lower index. */
+static inline int SUFFIX(before)(const REAL *ceilings, int64_t a, int64_t b) {
+    return ceilings[a] > ceilings[b] || (ceilings[a] == ceilings[b] && a < b);
+}
+
+static void SUFFIX(sift)(const REAL *ceilings, int64_t *heap, int64_t held, int64_t place) {
+    const int64_t item = heap[place];
+    for (;;) {
+        int64_t child = 2 * place + 1;
+        if (child >= held)
+            break;
+        if (child + 1 < held && SUFFIX(before)(ceilings, heap[child + 1], heap[child]))
+            child++;
+        if (SUFFIX(before)(ceilings, item, heap[child]))
+            break;
+        heap[place] = heap[child];
+        place = child;
+    }
+    heap[place] = item;
+}
+
+/* Greedy on one set by old gains, which are ceilings of the current ones (Minoux, 1978).
+ *
+ * `ceilings` has the gains at the level of the input. `heap` and `stamps` have room for every item.
+ * At the end, the level of the selection is the first `width` numbers of `work`.
+ */
+static void SUFFIX(lazy)(const dgn_input *input, const dgn_result *result, REAL *ceilings,
+                         int64_t *heap, int32_t *stamps) {
+    const int64_t width = input->width, k = input->k, items = input->start[1];
+    REAL *const level = result->work, *const prepared = level + width;
+    REAL *const ones = prepared + width, *const scratch = ones + width, *const added = result->gains;
+    for (int64_t u = 0; u < width; u++)
+        ones[u] = 1;
+    const REAL *const weights = input->weights ? (const REAL *)input->weights : ones;
+    memcpy(level, input->level, (size_t)width * sizeof(REAL));
+    int64_t held = 0;
+    for (int64_t a = 0; a < items; a++) {
+        stamps[a] = 0;
+        if (!input->mask || input->mask[a])
+            heap[held++] = a;
+    }
+    for (int64_t place = held / 2; place-- > 0;)
+        SUFFIX(sift)(ceilings, heap, held, place);
+    for (int64_t j = 0; j < k; j++) {
+        result->indices[j] = -1;
+        added[j] = 0;
+    }
+    for (int32_t step = 0; step < k && held; step++) {
+        SUFFIX(prepare)(input, level, prepared);
+        while (stamps[heap[0]] != step) {
+            const int64_t item = heap[0];
+            ceilings[item] =
+                SUFFIX(item_gain)(input, item, weights, prepared, level, scratch);
+            stamps[item] = step;
+            SUFFIX(sift)(ceilings, heap, held, 0);
+        }
+        const int64_t best = heap[0];
+        result->indices[step] = best;
+        added[step] = ceilings[best];
+        heap[0] = heap[--held];
+        if (held)
+            SUFFIX(sift)(ceilings, heap, held, 0);
+        SUFFIX(raise_by)(input, best, level);
+    }
+}
+
+#undef VECTORS
+#undef WIDTH
+#undef VECTOR
+#undef BITS
+#undef TERM_LOG1P
+#undef TERM_SQRT
+#undef TERM_LINEAR
+#undef TERM_SATURATED
+#undef TERM_FACILITY
+#undef TERM_PRODUCT
+#undef TERM_ONE_MINUS_EXP
+#undef TERM_POWER
+#undef MARGIN
+#undef FOR_FEATURES
+#undef SMALL_SET
+#undef DEFINE_ROW_GAIN

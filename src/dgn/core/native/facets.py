@@ -1,0 +1,170 @@
+"""What the passages of a query offer, by the compiled kernel: the formula of the facets.
+
+The formula itself, and its plain form, are in `dgn.text.encoders.facets`; here it is arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.core.native import structures
+from dgn.core.native.library import address_of, highest_isa, library
+
+_MANY_WORDS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class WordTable:
+    """What is known about words; a word is a row.
+
+    Attributes:
+        vectors: [words, dimension], float32, of length 1.
+        facts: [words, 5], float32: IDF; number, year, function word, question word.
+        stem: [words], equal for the forms of a word.
+    """
+
+    vectors: NDArray[np.float32]
+    facts: NDArray[np.float32]
+    stem: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords:
+    """A query with its passages, as words.
+
+    Attributes:
+        rows: The words of the query, of each passage, and of each different title, as rows.
+        start: Where each of these texts begins in `rows`, and where the last one ends.
+        title: [passages], which of the titles each passage has.
+        position: [passages], the position in its document; 0 if it is not known.
+        is_ordered: [passages], whether it is known.
+        follows: [passages], whether the passage directly follows the one before it.
+    """
+
+    rows: NDArray[np.int64]
+    start: NDArray[np.int64]
+    title: NDArray[np.int64]
+    position: NDArray[np.float32]
+    is_ordered: NDArray[np.bool_]
+    follows: NDArray[np.bool_]
+
+
+def query_words(
+    texts: Sequence[Sequence[int]],
+    title: Sequence[int],
+    order: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]],
+) -> QueryWords:
+    """The words of a query, of its passages and of its titles, given text by text.
+
+    Args:
+        texts: The words of the query, of each passage, and of each different title.
+        title: Which of the titles each passage has.
+        order: `position`, `is_ordered` and `follows` of QueryWords.
+    """
+    start = np.array([0, *itertools.accumulate(map(len, texts))], np.int64)
+    rows = np.fromiter(itertools.chain.from_iterable(texts), np.int64, int(start[-1]))
+    return QueryWords(rows, start, np.array(title, np.int64), *order)
+
+
+class FacetKernel:
+    """The formula with its weights.
+
+    Args:
+        arrays: `word_weight`, `projection`, `hidden`, `hidden_bias` and `output`.
+        numbers: The other numbers of the formula, by their names in facets.h.
+        several: Those that are several.
+    """
+
+    def __init__(
+        self,
+        arrays: dict[str, NDArray[Any]],
+        numbers: dict[str, float],
+        several: dict[str, tuple[float, ...]],
+    ) -> None:
+        self._given = (arrays, numbers, several)
+        # The kernel has their addresses: they must live as long as it does.
+        self._arrays = {
+            name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()
+        }
+        self._projected = self._arrays["projection"].shape[1]
+        self._units = len(self._arrays["hidden_bias"])
+        addresses = {name: array.ctypes.data for name, array in self._arrays.items()}
+        arrays_of_numbers = {
+            name: (ctypes.c_float * len(values))(*values) for name, values in several.items()
+        }
+        self._has_relevance = numbers["relevance"] >= 0
+        self._weights = structures.FacetWeights(
+            **addresses,
+            projected=self._projected,
+            units=self._units,
+            **numbers,
+            **arrays_of_numbers,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Addresses mean nothing in another process: a copy is made from what was given."""
+        return FacetKernel, self._given
+
+    def compute(
+        self, words: WordTable, queries: Sequence[QueryWords]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+        """The features of the passages of every query, the weights, the targets, and the mask.
+
+        What stands for a passage as a whole follows the words of its query directly, and zeros
+        fill up the row: sums over a row are then the same in every batch, bit for bit.
+        """
+        tokens = max(int(query.start[1]) for query in queries)
+        items = max(len(query.title) for query in queries)
+        width = tokens + 1 + self._has_relevance
+        features = np.zeros((len(queries), items, width), np.float32)
+        weights, target = (np.zeros((len(queries), width), np.float32) for _ in range(2))
+        mask = np.zeros((len(queries), items), np.bool_)
+        dimension = words.vectors.shape[1]
+        known = structures.Words(
+            *map(address_of, (words.vectors, words.facts, words.stem)), dimension
+        )
+        at_features, at_weights, at_target = map(address_of, (features, weights, target))
+        isa, run, work = highest_isa(), library(), np.empty(0, np.float32)
+        for row, query in enumerate(queries):
+            rows, start, count = query.rows, query.start, len(query.title)
+            asked_words, titles = int(start[1]), len(start) - 2 - count
+            # Counting costs more than the room, unless there are many words.
+            distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
+            size = run.dgn_facets_work(
+                asked_words,
+                len(rows),
+                distinct,
+                count,
+                titles,
+                dimension,
+                self._projected,
+                self._units,
+            )
+            if size > len(work):
+                work = np.empty(size, np.float32)
+            arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
+            asked = structures.Query(*map(address_of, arrays), count, titles, distinct)
+            result = structures.FacetResult(
+                at_features + 4 * row * items * width,
+                at_weights + 4 * row * width,
+                at_target + 4 * row * width,
+                address_of(work),
+                width,
+                asked_words,
+            )
+            mask[row, :count] = True
+            run.dgn_facets(
+                isa,
+                ctypes.byref(known),
+                ctypes.byref(self._weights),
+                ctypes.byref(asked),
+                ctypes.byref(result),
+            )
+        return features, weights, target, mask

@@ -1,0 +1,104 @@
+"""The structures of the C headers, as ctypes fills them; the names are those of the headers."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from typing import Any
+
+
+def _fields(kind: Any, names: Iterable[str]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, kind) for name in names)
+
+
+class Input(ctypes.Structure):
+    """dgn_input of greedy.h: what is searched."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("features", "columns", "row_start", "start")),
+        *_fields(ctypes.c_void_p, ("mask", "weights", "level")),
+        *_fields(ctypes.c_int64, ("weights_stride", "level_stride", "sets", "items")),
+        *_fields(ctypes.c_int64, ("width", "k")),
+        *_fields(ctypes.c_double, ("parameter",)),
+        *_fields(ctypes.c_int32, ("form", "is_double")),
+    )
+
+
+class Result(ctypes.Structure):
+    """dgn_result of greedy.h: where the result goes."""
+
+    _fields_ = _fields(ctypes.c_void_p, ("indices", "gains", "values", "bounds", "work", "range"))
+
+
+class Budget(ctypes.Structure):
+    """dgn_budget of greedy.h."""
+
+    _fields_ = _fields(
+        ctypes.c_void_p, ("costs", "budgets", "single", "single_gain", "density", "order")
+    )
+
+
+class Words(ctypes.Structure):
+    """dgn_words of facets.h: what is known about every word."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("vectors", "facts", "stem")),
+        ("dimension", ctypes.c_int64),
+    )
+
+
+class FacetWeights(ctypes.Structure):
+    """dgn_facet_weights of facets.h: the weights of the formula."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("word_weight", "projection", "hidden", "hidden_bias", "output")),
+        *_fields(ctypes.c_int64, ("projected", "units")),
+        *_fields(ctypes.c_float, ("threshold", "scale")),
+        ("bonus", ctypes.c_float * 3),
+        ("title", ctypes.c_float),
+        ("neighbours", ctypes.c_float * 2),
+        *_fields(ctypes.c_float, ("likeness", "likeness_from", "relevance", "output_bias")),
+        *_fields(ctypes.c_float, ("middle_idf", "spread_idf", "same_stem", "some_number")),
+        *_fields(ctypes.c_float, ("title_from", "function_share", "whole_scale", "longest_query")),
+    )
+
+
+class Query(ctypes.Structure):
+    """dgn_query of facets.h: a query with its passages, as words."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("rows", "start", "title")),
+        *_fields(ctypes.c_void_p, ("position", "is_ordered", "follows")),
+        *_fields(ctypes.c_int64, ("passages", "titles", "distinct")),
+    )
+
+
+class FacetResult(ctypes.Structure):
+    """dgn_facets_result of facets.h."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("features", "weights", "target", "work")),
+        *_fields(ctypes.c_int64, ("features_stride", "whole")),
+    )
+
+
+class Layers(ctypes.Structure):
+    """dgn_layers of unfold.h: the unfolded layers, and what they search."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("features", "mask", "log_prior", "weights", "level", "noise")),
+        *_fields(ctypes.c_int64, ("weights_stride", "level_stride", "sets", "items")),
+        *_fields(ctypes.c_int64, ("width", "layers")),
+        *_fields(ctypes.c_float, ("temperature", "parameter", "lowest")),
+        *_fields(ctypes.c_int32, ("form", "is_hard")),
+    )
+
+
+class Arrays(ctypes.Structure):
+    """dgn_choices and dgn_gradients of unfold.h: arrays with one row per set."""
+
+    _fields_ = _fields(ctypes.c_void_p, (f"array{number}" for number in range(8)))
+
+
+STRUCTURES = (Input, Result, Budget, Words, FacetWeights, Query, FacetResult, Layers, Arrays)
+"""In the order of `dgn_sizes` of dispatch.c."""

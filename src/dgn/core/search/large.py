@@ -1,0 +1,375 @@
+"""Searches for one large ground set: lazy greedy and stochastic greedy, with linear memory.
+
+Gains are computed in chunks of a few megabytes, and the state is a level without a membership for
+every item, so that nothing but the features has the size of the ground set.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from dgn.core import native
+from dgn.core.arrays import Array, Float, device_of, namespace
+from dgn.core.functions import Items, SetFunction, State
+from dgn.core.native import LargeSet, Range, SparseRows
+from dgn.core.search._checks import (
+    check_gains,
+    checked_count,
+    checked_items,
+    compiled_for_numpy,
+    is_sparse,
+    is_usual,
+    over_sets,
+)
+from dgn.core.search.selection import Certificate, Selection, Selections, largest_sum
+from dgn.errors import InvalidInput
+
+_ELEMENTS_PER_CHUNK = 1 << 20
+_FIRST_BLOCK = 16
+_LARGEST_BLOCK = 4096
+
+
+def lazy_greedy(
+    objective: SetFunction,
+    items: Items | Array,
+    k: int,
+    *,
+    context: State | None = None,
+) -> Selection | Selections:
+    """Select the same items as greedy, with far fewer evaluations (Minoux, 1978).
+
+    A gain never grows as the set grows, so an old gain is an upper bound of the current one. Only
+    items whose bound reaches the top are evaluated again. The certificate follows from the bounds.
+
+    Args:
+        objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
+        items: Items, or an array of features: [items, features] or [batch, items, features]; or a
+            SciPy sparse matrix, [items, features].
+        k: The number of items to select.
+        context: What is already covered: f(· | context) is maximized instead of f.
+
+    Returns:
+        One Selection for a single set, Selections for a batch.
+    """
+    k = checked_count(k)
+    if is_sparse(items):
+        return search_lazily(sparse_set(objective, items, context), k)
+    items = checked_items(objective, items, context)
+
+    def search(function: SetFunction, own: Items, given: State | None) -> Selection:
+        coverage = compiled_for_numpy(function, own.features)
+        if coverage is not None:
+            level = function.empty(own.slice(0, 1), given).level[0]
+            return search_lazily(LargeSet(coverage, own.features[0], own.mask[0], level), k)
+        growing = _GrowingSelection(function, own, given)
+        queue = _CeilingQueue(growing.all_gains(), own.mask[0])
+        bound = growing.bound(queue.ceilings, k)
+        while len(growing.indices) < k and not queue.is_empty():
+            index, gain = _pop_best(queue, growing)
+            growing.select(index, gain)
+        return growing.finish(min(bound, growing.bound(queue.ceilings, k)))
+
+    return over_sets(search, objective, items, context)
+
+
+def stochastic_greedy(
+    objective: SetFunction,
+    items: Items | Array,
+    k: int,
+    *,
+    seed: int = 0,
+    epsilon: float = 0.1,
+    context: State | None = None,
+) -> Selection | Selections:
+    """Select up to k items, each the best of a random sample of (n/k)·log(1/ε) items.
+
+    The value is at least 1 − 1/e − ε of the best possible one on average (Mirzasoleiman et al.,
+    2015), with n·log(1/ε) evaluations in all, whatever k is; one more pass over the items gives
+    the certificate. The same seed selects the same items.
+
+    Args:
+        objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
+        items: Items, or an array of features: [items, features] or [batch, items, features]; or a
+            SciPy sparse matrix, [items, features].
+        k: The number of items to select.
+        seed: The seed of the random samples.
+        epsilon: Between 0 and 1; smaller values draw larger samples.
+        context: What is already covered: f(· | context) is maximized instead of f.
+
+    Returns:
+        One Selection for a single set, Selections for a batch.
+    """
+    k = checked_count(k)
+    if not isinstance(cast("Any", epsilon), float) or not 0 < epsilon < 1:
+        raise InvalidInput("epsilon", found=repr(epsilon), allowed="a number between 0 and 1")
+    if is_sparse(items):
+        large = sparse_set(objective, items, context)
+        return search_samples(large, k, seed, epsilon)
+    items = checked_items(objective, items, context)
+
+    def search(function: SetFunction, own: Items, given: State | None) -> Selection:
+        growing = _GrowingSelection(function, own, given)
+        remaining = np.asarray([i for i, real in enumerate(own.mask[0].tolist()) if real])
+        sample_size = math.ceil(len(remaining) / k * math.log(1 / epsilon))
+        random = np.random.default_rng(seed)
+        while len(growing.indices) < k and len(remaining):
+            size = min(sample_size, len(remaining))
+            chosen = np.sort(random.choice(len(remaining), size, replace=False, shuffle=False))
+            gains = growing.gains_of(remaining[chosen])
+            best = int(growing.xp.argmax(gains))
+            gain = gains[best].item()
+            growing.select(int(remaining[chosen[best]]), gain)
+            remaining = np.delete(remaining, chosen[best])
+        return growing.finish(growing.bound(growing.all_gains(), k))
+
+    return over_sets(search, objective, items, context)
+
+
+def search_lazily(large: LargeSet, k: int) -> Selection:
+    """The search by a compiled kernel; the certificate is that of the first and the last prefix."""
+    gains = large.gains()
+    bound = largest_sum(gains[None, :], k)[0].item()
+    chosen, added, after = large.lazy(gains, k)
+    indices: tuple[int, ...] = tuple(chosen[chosen >= 0].tolist())
+    each: list[float] = added[: len(indices)].tolist()
+    values = tuple(itertools.accumulate(each))
+    left = after.gains()
+    left[list(indices)] = 0
+    value = values[-1] if values else 0.0
+    bound = min(bound, value + largest_sum(left[None, :], k)[0].item())
+    certificate = Certificate(value, max(value, bound))
+    return Selection(indices, tuple(each), values, certificate)
+
+
+class _GrowingSelection:
+    """A selection from one large set that grows item by item."""
+
+    def __init__(self, objective: SetFunction, items: Items, context: State | None) -> None:
+        self.objective, self.items = objective, items
+        self.xp = namespace(items.features)
+        self._coverage = compiled_for_numpy(objective, items.features)
+        if self._coverage is not None:
+            self._features = np.ascontiguousarray(items.features[0])  # once, and not at every step
+        self.level = objective.empty(items.slice(0, 1), context)
+        self.indices: list[int] = []
+        self.gains: list[float] = []
+        self.values: list[float] = []
+
+    @property
+    def value(self) -> float:
+        """The value of the items selected so far."""
+        return self.values[-1] if self.values else 0.0
+
+    def gains_of(self, indices: Sequence[int] | Array) -> Float[Array, " chosen"]:
+        """f(v | selected items) of these items, [chosen]."""
+        if self._coverage is not None:
+            return self._compiled().gains(np.asarray(indices, np.int64))
+        index = self.xp.asarray(indices, device=device_of(self.items.features))
+        chosen = self.items.gather(index[None, :])
+        return self.objective.gains(chosen, self.objective.empty(chosen, self.level))[0]
+
+    def all_gains(self) -> Float[Array, " items"]:
+        """f(v | selected items) of every item, [items]; 0 for the selected ones."""
+        gains = self._compiled().gains() if self._coverage is not None else self._by_chunks()
+        value = self.xp.asarray([self.value], device=device_of(gains))
+        check_gains(self.objective, gains[None, :], self.items.mask, value)
+        for index in self.indices:
+            gains[index] = 0
+        return gains
+
+    def _by_chunks(self) -> Float[Array, " items"]:
+        rows = max(1, _ELEMENTS_PER_CHUNK // self.items.features.shape[2])
+        chunks: list[Array] = []
+        for start in range(0, self.items.size, rows):
+            part = self.items.slice(start, start + rows)
+            chunks.append(self.objective.gains(part, self.objective.empty(part, self.level))[0])
+        return self.xp.concat(chunks)
+
+    def _compiled(self) -> LargeSet:
+        assert self._coverage is not None  # noqa: S101
+        return LargeSet(self._coverage, self._features, self.items.mask[0], self.level.level[0])
+
+    def select(self, index: int, gain: float) -> None:
+        """Add one item."""
+        item = self.items.slice(index, index + 1)
+        state = self.objective.empty(item, self.level)
+        self.level = self.objective.add(item, state, self.xp.ones_like(state.outside))
+        self.indices.append(index)
+        self.gains.append(gain)
+        # Gains add up to the value; the difference of two values would drown in the context's.
+        self.values.append(self.value + gain)
+
+    def bound(self, ceilings: Float[Array, " items"], k: int) -> float:
+        """What no set of k items can exceed if no gain exceeds its ceiling."""
+        return self.value + largest_sum(ceilings[None, :], k)[0].item()
+
+    def finish(self, bound: float) -> Selection:
+        """The selection as it stands."""
+        certificate = Certificate(self.value, self.value if bound < self.value else bound)
+        return Selection(tuple(self.indices), tuple(self.gains), tuple(self.values), certificate)
+
+
+def _pop_best(queue: _CeilingQueue, growing: _GrowingSelection) -> tuple[int, float]:
+    """Remove the item with the largest current gain from the queue.
+
+    Outdated items are evaluated again in blocks that double: a call is expensive, an item cheap.
+    """
+    current = len(growing.indices)
+    block = _FIRST_BLOCK
+    while True:
+        ceiling, index, stamp = queue.top()
+        if stamp == current:
+            queue.pop()
+            return index, ceiling
+        outdated = queue.pop_outdated(current, block)
+        for index, gain in zip(outdated, growing.gains_of(outdated).tolist(), strict=True):
+            queue.push(gain, index, current)
+        block = min(2 * block, _LARGEST_BLOCK)
+
+
+class _CeilingQueue:
+    """Items by decreasing ceiling, the lowest index first among equals; a stamp gives the age.
+
+    Untouched items wait in one sorted array. Only items that were evaluated again enter the heap,
+    so that the queue of a million items stays small and cheap to create.
+    """
+
+    def __init__(self, gains: Array, mask: Array) -> None:
+        xp = namespace(gains)
+        self.ceilings = xp.where(mask, gains, xp.zeros_like(gains))
+        ranked = xp.where(mask, gains, xp.full_like(gains, -xp.inf))
+        self._untouched = xp.argsort(ranked, descending=True, stable=True)
+        self._untouched_left = int(xp.sum(mask, dtype=xp.int64))
+        self._next = 0
+        self._evaluated: list[tuple[float, int, int]] = []
+
+    def is_empty(self) -> bool:
+        return not self._evaluated and self._next >= self._untouched_left
+
+    def top(self) -> tuple[float, int, int]:
+        """The largest ceiling, its item and its stamp."""
+        negated, index, stamp = min(self._heads())
+        return -negated, index, stamp
+
+    def pop(self) -> int:
+        """Remove the item with the largest ceiling; it has nothing more to add."""
+        index = self._pop_head()
+        self.ceilings[index] = 0
+        return index
+
+    def pop_outdated(self, current: int, most: int) -> list[int]:
+        """Remove items from the top until one is current, or until there are `most`."""
+        outdated: list[int] = []
+        while len(outdated) < most and not self.is_empty() and self.top()[2] != current:
+            outdated.append(self._pop_head())
+        return outdated
+
+    def push(self, ceiling: float, index: int, stamp: int) -> None:
+        self.ceilings[index] = ceiling
+        heapq.heappush(self._evaluated, (-ceiling, index, stamp))
+
+    def _heads(self) -> list[tuple[float, int, int]]:
+        heads = self._evaluated[:1]
+        if self._next < self._untouched_left:
+            index = int(self._untouched[self._next])
+            heads.append((-self.ceilings[index].item(), index, 0))
+        return heads
+
+    def _pop_head(self) -> int:
+        heads = self._heads()
+        if self._evaluated and min(heads) == self._evaluated[0]:
+            return heapq.heappop(self._evaluated)[1]
+        self._next += 1
+        return heads[-1][1]
+
+
+def sparse_set(objective: Any, matrix: Any, context: State | None) -> LargeSet:
+    """The set of the rows of a sparse matrix, after everything was checked."""
+    coverage = native.compiled(objective) if isinstance(objective, SetFunction) else None
+    if coverage is None or not native.is_available():
+        raise InvalidInput(
+            "items",
+            message="A sparse matrix can be searched with a coverage function of dgn and the "
+            "compiled kernels (dgn info shows them); pass items.toarray() instead.",
+        )
+    if len(matrix.shape) != 2 or 0 in matrix.shape:
+        found = f"shape {matrix.shape}"
+        raise InvalidInput("items", found=found, allowed="at least one item and one feature")
+    rows = _rows_of(matrix)
+    weights = None if coverage.weights is None else np.asarray(coverage.weights)
+    if weights is not None and weights.size != rows.width:
+        found = f"shape {weights.shape}"
+        raise InvalidInput("weights", found=found, allowed=f"{rows.width} numbers")
+    is_allowed = is_usual(objective, _range_of(rows, weights), (1, *rows.shape))
+    if rows.numbers.any() and not is_allowed:
+        raise InvalidInput(
+            "items",
+            message="A sparse matrix needs finite numbers of at least 0 (and at most 1 for "
+            "ProbabilisticCoverage) that are neither tiny nor huge; so do the weights.",
+        )
+    if context is None:
+        start = getattr(objective, "initial_level", 0.0)
+        level = np.full(rows.width, start, rows.dtype)
+    else:
+        level = np.asarray(context.level, rows.dtype).reshape(-1)
+        if context.maker != type(objective).__name__ or level.size != rows.width:
+            found = f"a state of {context.maker} with {level.size} features"
+            allowed = f"a state of {type(objective).__name__} with {rows.width} features"
+            raise InvalidInput("context", found=found, allowed=allowed)
+    flat = None if weights is None else weights.reshape(-1)
+    return LargeSet(native.Coverage(coverage.form, coverage.parameter, flat), rows, None, level)
+
+
+def search_samples(large: LargeSet, k: int, seed: int, epsilon: float) -> Selection:
+    """Stochastic greedy; see `stochastic_greedy`."""
+    remaining = np.arange(len(large))
+    sample_size = math.ceil(len(large) / k * math.log(1 / epsilon))
+    random = np.random.default_rng(seed)
+    indices: list[int] = []
+    gains: list[float] = []
+    while len(indices) < k and len(remaining):
+        size = min(sample_size, len(remaining))
+        chosen = np.sort(random.choice(len(remaining), size, replace=False, shuffle=False))
+        found = large.gains(remaining[chosen])
+        best = int(found.argmax())
+        index = int(remaining[chosen[best]])
+        indices.append(index)
+        gains.append(found[best].item())
+        large = large.raised(index)
+        remaining = np.delete(remaining, chosen[best])
+    left = large.gains()
+    left[indices] = 0
+    values = tuple(itertools.accumulate(gains))
+    bound = values[-1] + largest_sum(left[None, :], k)[0].item()
+    certificate = Certificate(values[-1], max(values[-1], bound))
+    return Selection(tuple(indices), tuple(gains), values, certificate)
+
+
+def _rows_of(matrix: Any) -> SparseRows:
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    if max(rows.shape) >= 2**31:
+        raise InvalidInput("items", found=f"shape {rows.shape}", allowed="fewer than 2³¹ features")
+    dtype = np.float32 if rows.dtype == np.float32 else np.float64
+    return SparseRows(
+        np.ascontiguousarray(rows.data, dtype),
+        np.ascontiguousarray(rows.indices, np.int32),
+        np.ascontiguousarray(rows.indptr, np.int64),
+        rows.shape[1],
+    )
+
+
+def _range_of(rows: SparseRows, weights: Any) -> Range:
+    weights = np.ones(1) if weights is None else np.asarray(weights, rows.dtype)
+    is_bad = not (rows.numbers.min(initial=0) >= 0 and weights.min() >= 0)
+    largest = float(rows.numbers.max(initial=0))
+    lightest = weights[weights > 0].min(initial=np.inf)
+    return Range(float(is_bad), largest, largest, float(lightest), float(weights.max()))

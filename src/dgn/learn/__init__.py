@@ -1,0 +1,114 @@
+"""How does the search learn? Unfolded layers, losses, networks, and training runs.
+
+    UnfoldedGreedy(layers=5)(objective, items)      a trainable, diverse "choose k" layer
+    DifferentiableGreedyNetwork(encoder)            the paper's network
+    fit(network, train, validation, FitConfig())    training in memory
+    train(RunConfig(...), folder)                   a run that can be stopped and resumed
+
+Most of it needs torch (`dgn[train]`) and is imported when it is first used; the configuration and
+the families do not.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dgn.errors import require_extra
+from dgn.learn.config import (
+    DataConfig,
+    FitConfig,
+    Fixed,
+    Geometric,
+    Linear,
+    MachineConfig,
+    NetworkConfig,
+    RunConfig,
+    Schedule,
+    read_config,
+)
+
+if TYPE_CHECKING:
+    from dgn.learn.layers import GreedyLayer, SoftState, Unfolded, UnfoldedGreedy
+    from dgn.learn.losses import (
+        Distillation,
+        LayerwiseCrossEntropy,
+        weighted_binary_cross_entropy,
+    )
+    from dgn.learn.networks import (
+        DifferentiableGreedyNetwork,
+        FeatureEncoder,
+        FeedForward,
+        LearnedWeights,
+        PointwiseNetwork,
+        SelectionNetwork,
+    )
+    from dgn.learn.relaxations import Choice, Gumbel, Relaxation, Softmax, StraightThrough
+    from dgn.learn.run import RunResult, is_finished, load_network, open_run, train
+    from dgn.learn.setup import build_network, find_device, parameter_count, to_device
+    from dgn.learn.trainer import EpochReport, Trainer, fit, select_all
+
+_MODULES = {
+    "layers": ("GreedyLayer", "SoftState", "Unfolded", "UnfoldedGreedy"),
+    "losses": ("Distillation", "LayerwiseCrossEntropy", "weighted_binary_cross_entropy"),
+    "networks": (
+        *("DifferentiableGreedyNetwork", "FeatureEncoder", "FeedForward", "LearnedWeights"),
+        *("PointwiseNetwork", "SelectionNetwork"),
+    ),
+    "relaxations": ("Choice", "Gumbel", "Relaxation", "Softmax", "StraightThrough"),
+    "run": ("RunResult", "is_finished", "load_network", "open_run", "train"),
+    "setup": ("build_network", "find_device", "parameter_count", "to_device"),
+    "trainer": ("EpochReport", "Trainer", "fit", "select_all"),
+}
+_TORCH = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Choice",
+    "DataConfig",
+    "DifferentiableGreedyNetwork",
+    "Distillation",
+    "EpochReport",
+    "FeatureEncoder",
+    "FeedForward",
+    "FitConfig",
+    "Fixed",
+    "Geometric",
+    "GreedyLayer",
+    "Gumbel",
+    "LayerwiseCrossEntropy",
+    "LearnedWeights",
+    "Linear",
+    "MachineConfig",
+    "NetworkConfig",
+    "PointwiseNetwork",
+    "Relaxation",
+    "RunConfig",
+    "RunResult",
+    "Schedule",
+    "SelectionNetwork",
+    "SoftState",
+    "Softmax",
+    "StraightThrough",
+    "Trainer",
+    "Unfolded",
+    "UnfoldedGreedy",
+    "build_network",
+    "find_device",
+    "fit",
+    "is_finished",
+    "load_network",
+    "open_run",
+    "parameter_count",
+    "read_config",
+    "select_all",
+    "to_device",
+    "train",
+    "weighted_binary_cross_entropy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _TORCH:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require_extra("dgn.learn", package="torch", extra="train")
+    return getattr(importlib.import_module(f"dgn.learn.{_TORCH[name]}"), name)

@@ -1,0 +1,82 @@
+"""The encoders as torch modules: the facets, and the pointwise baselines of the paper."""
+
+from __future__ import annotations
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from dgn.core.arrays import Float
+from dgn.core.functions import Items, SetFunction
+from dgn.learn.networks import FeedForward
+from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, encode, start_weights
+from dgn.text.encoders.facets.matching import Matches
+
+_NETWORK = ("projection", "hidden", "hidden_bias", "output", "output_bias")
+
+
+@final
+class FacetModule(nn.Module):
+    """Learns FacetWeights; its input is Matches of torch tensors.
+
+    Args:
+        sizes: How large the encoder is.
+        dropout: The share of the network's units that are left out of a training step.
+        seed: Determines the random part of the start.
+        learns_words: Whether the weights of the words are trained, too. A few hundred examples
+            teach the network something; the weights of the words they make worse elsewhere.
+    """
+
+    def __init__(
+        self, sizes: FacetSizes, dropout: float = 0.0, seed: int = 0, *, learns_words: bool = True
+    ) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self._names = tuple(vars(start_weights(sizes, seed)))
+        for name, weight in vars(start_weights(sizes, seed)).items():
+            trained = learns_words or name in _NETWORK
+            self.register_parameter(name, nn.Parameter(torch.from_numpy(weight.copy()), trained))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Matches, mask: Tensor | None = None) -> tuple[SetFunction, Items]:
+        """The set function of each query, and its passages as items.
+
+        Args:
+            x: The matches of a batch.
+            mask: Not used: matches have their own mask.
+        """
+        del mask
+        return encode(self.weights, x, self.dropout)
+
+    @property
+    def weights(self) -> FacetWeights:
+        """The parameters, as the formula takes them."""
+        return FacetWeights(**{name: self.get_parameter(name) for name in self._names})
+
+
+@final
+class PooledScorer(nn.Module):
+    """A score for each passage by itself: the paper's layers and a linear score.
+
+    Args:
+        features: The layers, from X to features.
+    """
+
+    def __init__(self, features: FeedForward) -> None:
+        super().__init__()
+        self.features = features
+        self.score = nn.Linear(features.features, 1)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Float[Tensor, "batch items"]:
+        """[batch, items], before the sigmoid."""
+        # A NaN in the padding would come back through the gradient.
+        x = x if mask is None else torch.where(mask[..., None], x, 0.0)
+        return self.score(self.features(x))[..., 0].to(x.dtype)
+
+    @torch.no_grad()
+    def start_as_identity(self, scale: float) -> None:
+        """Start at top-k of the sum of relu(scale · X)."""
+        self.features.start_as_identity(scale)
+        self.score.weight.fill_(1.0)
+        self.score.bias.fill_(0.0)

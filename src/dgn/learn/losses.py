@@ -1,0 +1,193 @@
+"""What training minimizes: the paper's layer-wise cross-entropy, and the pointwise loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from dgn.core.arrays import Bool, Float
+from dgn.core.numerics import lowest_log
+from dgn.errors import InvalidInput
+from dgn.learn import fused
+from dgn.learn.layers import Unfolded
+
+Assignment = Literal["ordered", "matched", "set"]
+Reduction = Literal["mean", "sum", "none"]
+
+
+@dataclass(frozen=True)
+class LayerwiseCrossEntropy:
+    """The paper's loss: the sum of a cross-entropy for each of the first min(K, |L|) layers.
+
+    Args:
+        assignment: Which gold item is the label of a layer; gold is a set and has no order.
+            "ordered": layer j has the j-th gold item. "matched": each layer has the gold item
+            that it finds most probable among those that no earlier layer had. Both minimize
+            −log p of the label and −log(1 − p) of every other item, the negative of the paper's
+            equation. "set": −log of the total probability of the remaining gold items, of which
+            each layer then removes its most probable one.
+        reduction: "mean" over the sets that have gold, "sum", or "none" for [batch].
+    """
+
+    assignment: Assignment | str = "matched"
+    reduction: Reduction | str = "mean"
+
+    def __post_init__(self) -> None:
+        for argument, choices in (("assignment", Assignment), ("reduction", Reduction)):
+            found, allowed = getattr(self, argument), get_args(choices)
+            if found not in allowed:
+                raise InvalidInput(
+                    argument, found=repr(found), allowed=f"one of {', '.join(allowed)}"
+                )
+
+    def __call__(self, unfolded: Unfolded, gold: Tensor) -> Float[Tensor, "..."]:
+        """The loss of the unfolded layers.
+
+        Args:
+            unfolded: What the layers chose.
+            gold: [batch, items], True for gold items.
+        """
+        layers = unfolded.log_probs.shape[1]
+        _check_gold(gold, unfolded.log_probs[:, 0])
+        if self.assignment == "ordered":
+            losses = _binary_losses(unfolded, _ordered_labels(gold, layers))
+        elif self.assignment == "matched":
+            losses = _binary_losses(unfolded, _matched_labels(unfolded.log_probs, gold)[0])
+        else:
+            losses = _set_losses(unfolded.log_probs, gold)
+        layer = torch.arange(layers, device=gold.device)
+        counted = layer < gold.sum(dim=1, keepdim=True)
+        by_set = torch.where(counted, losses, 0.0).sum(dim=1)
+        return _reduced(by_set, gold.any(dim=1), self.reduction)
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Mixes the loss with the choice of a stronger model, the teacher.
+
+    Args:
+        weight: The share of the loss that the teacher has, from 0 to 1.
+        temperature: What the logits of the teacher are divided by.
+    """
+
+    weight: float
+    temperature: float = 2.0
+
+    def mix(
+        self,
+        criterion: LayerwiseCrossEntropy,
+        unfolded: Unfolded,
+        gold: Tensor,
+        mask: Tensor,
+        teacher_logits: Tensor,
+        prior: Tensor | None,
+    ) -> Float[Tensor, ""]:
+        """The loss, mixed with the cross-entropy of the first layer against the teacher.
+
+        Args:
+            criterion: The loss without a teacher.
+            unfolded: What the layers chose.
+            gold: [batch, items], True for gold items.
+            mask: [batch, items], False for padding.
+            teacher_logits: [batch, items]; sets with a NaN among them have the plain loss.
+            prior: [batch, items], the prior of the layers, if any.
+        """
+        plain = replace(criterion, reduction="none")(unfolded, gold)
+        has_gold = gold.any(dim=1)
+        taught = ~(teacher_logits.isnan() & mask).any(dim=1) & has_gold
+        logits = teacher_logits / self.temperature
+        if prior is not None:  # the layers have it too, and agreement must not change anything
+            logits = logits + prior.log()
+        logits = torch.where(mask & taught[:, None], logits, lowest_log(teacher_logits))
+        wanted = torch.softmax(logits, dim=1)
+        distilled = -(wanted * unfolded.log_probs[:, 0].clamp(min=-50)).sum(dim=1)
+        mixed = torch.where(taught, (1 - self.weight) * plain + self.weight * distilled, plain)
+        return torch.where(has_gold, mixed, 0.0).sum() / has_gold.sum().clamp(min=1)
+
+
+def weighted_binary_cross_entropy(
+    scores: Float[Tensor, "batch items"],
+    gold: Tensor,
+    mask: Bool[Tensor, "batch items"],
+    positive_weight: float,
+    negative_weight: Tensor | None = None,
+) -> Float[Tensor, ""]:
+    """The loss of the pointwise baselines: the mean over real items, each by itself.
+
+    Args:
+        scores: [batch, items], before the sigmoid.
+        gold: [batch, items], True for gold items.
+        mask: [batch, items], False for padding.
+        positive_weight: How often a gold item counts.
+        negative_weight: [batch, items], how often another item counts; by default once.
+    """
+    _check_gold(gold, scores)
+    weight = scores.new_full((), positive_weight)  # filled on the device: nothing waits for it
+    losses = binary_cross_entropy_with_logits(
+        scores, gold.to(scores.dtype), pos_weight=weight, reduction="none"
+    )
+    if negative_weight is not None:
+        losses = torch.where(gold, losses, losses * negative_weight)
+    return torch.where(mask, losses, 0.0).sum() / mask.sum()
+
+
+def _ordered_labels(gold: Bool[Tensor, "batch items"], layers: int) -> Tensor:
+    """[batch, layers, items], True at the j-th gold item."""
+    rank = gold.cumsum(dim=1) - 1
+    layer = torch.arange(layers, device=gold.device)
+    return gold[:, None, :] & (rank[:, None, :] == layer[None, :, None])
+
+
+def _matched_labels(
+    log_probs: Float[Tensor, "batch layers items"], gold: Bool[Tensor, "batch items"]
+) -> tuple[Tensor, Tensor]:
+    """[batch, layers, items] each: the gold item of each layer, and those that it chose from."""
+    if fused.on_gpu(log_probs):
+        from dgn.core.native.triton import layers
+
+        return layers.matched_labels(log_probs.detach(), gold)
+    left = gold
+    labels: list[Tensor] = []
+    remaining: list[Tensor] = []
+    for log_p in log_probs.detach().unbind(dim=1):
+        remaining.append(left)
+        best = torch.where(left, log_p, -torch.inf).argmax(dim=1, keepdim=True)
+        label = torch.zeros_like(left).scatter(1, best, True) & left
+        labels.append(label)
+        left = left & ~label
+    return torch.stack(labels, dim=1), torch.stack(remaining, dim=1)
+
+
+def _binary_losses(
+    unfolded: Unfolded, labels: Bool[Tensor, "batch layers items"]
+) -> Float[Tensor, "batch layers"]:
+    return -torch.where(labels, unfolded.log_probs, unfolded.log_others).sum(dim=2)
+
+
+def _set_losses(
+    log_probs: Float[Tensor, "batch layers items"], gold: Bool[Tensor, "batch items"]
+) -> Float[Tensor, "batch layers"]:
+    _, remaining = _matched_labels(log_probs, gold)
+    return -torch.logsumexp(torch.where(remaining, log_probs, lowest_log(log_probs)), dim=2)
+
+
+def _reduced(by_set: Tensor, counted: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return by_set
+    total = by_set.sum()
+    return total if reduction == "sum" else total / counted.sum().clamp(min=1)
+
+
+def _check_gold(gold: Tensor, like: Tensor) -> None:
+    if gold.dtype != torch.bool:
+        raise InvalidInput("gold", found=f"dtype {gold.dtype}", allowed="a tensor of booleans")
+    if gold.shape != like.shape:
+        raise InvalidInput(
+            "gold",
+            found=f"shape {tuple(gold.shape)}",
+            allowed=f"a tensor of shape {tuple(like.shape)}",
+        )

@@ -1,0 +1,182 @@
+"""The contract of an encoder: from queries and their passages to a set function over the passages.
+
+An encoder works at run time, in NumPy. How an encoder is trained is a second contract, which only
+some families have: `dgn.learn.families`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.core.functions import Items, SetFunction
+from dgn.errors import InvalidInput
+from dgn.text.query import Passage, Query
+
+ReadArrays = Callable[[Mapping[str, tuple[int, ...]]], dict[str, NDArray[Any]]]
+"""Reads the arrays of a model folder, given the shape that each must have."""
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A part of a query that has a name, and the features that stand for it.
+
+    Attributes:
+        name: As explanations call it.
+        features: The features that stand for it.
+        is_asked: Whether it is what a question asks for, such as a date, and not a word.
+    """
+
+    name: str
+    features: tuple[int, ...]
+    is_asked: bool = False
+
+
+class PreparedPassages(ABC):
+    """Passages that an encoder has read."""
+
+    @abstractmethod
+    def encode(self, query: Query, indices: NDArray[np.int64]) -> tuple[SetFunction, Items]:
+        """What `Encoder.encode` returns for one query.
+
+        Args:
+            query: The query; its passages are those at `indices`.
+            indices: Which of the prepared passages they are, in order.
+        """
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write files that `Encoder.load_prepared` reads."""
+
+
+class Encoder(ABC):
+    """From queries and their passages to a set function over the passages.
+
+    Attributes:
+        family: The name of the family in a model folder; empty if the encoder cannot be saved.
+        description: What the encoder sees of a query, as a sentence for model cards.
+        limits: What it cannot see, as a sentence for model cards.
+    """
+
+    family: ClassVar[str] = ""
+    description: ClassVar[str] = ""
+    limits: ClassVar[str] = ""
+
+    @abstractmethod
+    def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
+        """The queries as a batch of ground sets.
+
+        Args:
+            queries: At least one query; each has at least one passage.
+
+        Returns:
+            The set function, with one row of weights per query where they differ, and the items,
+            one per passage, padded to the longest query.
+        """
+
+    @abstractmethod
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text; `max_tokens` is measured in these."""
+
+    def prepare(self, passages: Sequence[Passage]) -> PreparedPassages | None:
+        """Passages that many queries will be about, read once; None if nothing can be prepared."""
+        del passages
+        return None
+
+    def load_prepared(self, folder: Path) -> PreparedPassages | None:
+        """What `PreparedPassages.save` wrote; None if this encoder prepares nothing."""
+        del folder
+        return None
+
+    def facets(self, query: str) -> tuple[Facet, ...]:
+        """The named parts of a query; empty if the features have no names."""
+        del query
+        return ()
+
+    @property
+    def uses_blas(self) -> bool:
+        """Whether `encode` multiplies matrices with NumPy, whose threads have to be limited."""
+        return True
+
+    @property
+    def parameters(self) -> int:
+        """The number of learned parameters."""
+        return 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when passages would be read differently; a saved index records it."""
+        return type(self).__name__
+
+    def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The description and the arrays that `load` takes.
+
+        Raises:
+            InvalidInput: The encoder cannot be saved.
+        """
+        raise InvalidInput(
+            "encoder", message=f"{type(self).__name__} cannot be saved in a model folder."
+        )
+
+    @classmethod
+    def load(
+        cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
+    ) -> Encoder:
+        """The encoder of a model folder.
+
+        Args:
+            description: What `save` returned.
+            arrays: Reads the arrays of the folder, given the shape that each must have.
+            vectors: Vectors to use in place of those that the description names.
+
+        Raises:
+            InvalidInput: The description does not fit, or the vectors are not available.
+        """
+        del description, arrays, vectors
+        raise InvalidInput("encoder", message=f"{cls.__name__} cannot be loaded from a folder.")
+
+
+_ENCODERS: dict[str, type[Encoder]] = {}
+
+
+def register_encoder(encoder: type[Encoder]) -> None:
+    """Make an encoder available to `Selector.from_pretrained`.
+
+    Args:
+        encoder: The class; it replaces one with the same family.
+    """
+    _ENCODERS[encoder.family] = encoder
+
+
+def find_encoder(family: str) -> type[Encoder]:
+    """The encoder of this family."""
+    if family not in _ENCODERS:
+        allowed = f"one of {', '.join(_ENCODERS)}"
+        raise InvalidInput("family", found=repr(family), allowed=allowed)
+    return _ENCODERS[family]
+
+
+def require_keys(description: Mapping[str, Any], **kinds: type) -> None:
+    """Raise InvalidInput unless the description has exactly these keys, of these types."""
+    expected = {"family", *kinds}
+    if set(description) != expected:
+        found = ", ".join(sorted(map(str, description))) or "none"
+        allowed = f"a description with the keys {', '.join(sorted(expected))}"
+        raise InvalidInput("encoder", found=found, allowed=allowed)
+    for name, kind in kinds.items():
+        if type(description[name]) is not kind:
+            raise InvalidInput(
+                name, found=f"{description[name]!r:.40}", allowed=f"a {kind.__name__}"
+            )
+
+
+def require_sizes(sizes: Sequence[Any]) -> None:
+    """Raise InvalidInput unless all sizes are integers from 0 to 4096."""
+    if not all(type(size) is int and 0 <= size <= 4096 for size in sizes):
+        raise InvalidInput("sizes", found=f"{list(sizes)!r:.60}", allowed="integers from 0 to 4096")

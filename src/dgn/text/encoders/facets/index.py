@@ -1,0 +1,206 @@
+"""The words of many passages, read once: in memory, or in files that are mapped into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.core.functions import FeatureCoverage, Items, SetFunction
+from dgn.core.native.facets import FacetKernel, QueryWords, WordTable
+from dgn.errors import BrokenInput, InvalidInput
+from dgn.files import write_atomically
+from dgn.text.encoders.base import PreparedPassages
+from dgn.text.encoders.facets.matching import order_of
+from dgn.text.encoders.facets.questions import with_asked
+from dgn.text.query import Passage, Query
+from dgn.text.vectors import SubwordVectors
+from dgn.text.vocabulary import WordReader
+from dgn.text.words import title_text
+
+_WORDS = "words.json"
+_ARRAYS = {
+    "vectors": (np.float32, 2),
+    "facts": (np.float32, 2),
+    "stem_of": (np.int64, 1),
+    "rows": (np.int64, 1),
+    "start": (np.int64, 1),
+    "title": (np.int64, 1),
+    "title_rows": (np.int64, 1),
+    "title_start": (np.int64, 1),
+    "position": (np.float32, 1),
+    "is_ordered": (np.bool_, 1),
+    "follows": (np.bool_, 1),
+}
+
+
+@final
+class IndexedWords(PreparedPassages):
+    """The words of passages and titles, as rows of the words that a reader knows from the start.
+
+    Args:
+        reader: The reader, which knows all words of the passages.
+        kernel: The formula.
+        arrays: `rows` and `start`: the words of the passages, and where each one begins; `title`,
+            `title_rows` and `title_start`: the number of each passage's title, and the words of
+            the titles; `position`, `is_ordered` and `follows` as in `QueryWords`.
+    """
+
+    def __init__(
+        self, reader: WordReader, kernel: FacetKernel, arrays: dict[str, NDArray[Any]]
+    ) -> None:
+        self._reader, self._kernel, self._arrays = reader, kernel, arrays
+
+    @classmethod
+    def of(
+        cls,
+        vectors: SubwordVectors,
+        idf: NDArray[np.float32],
+        kernel: FacetKernel,
+        passages: Sequence[Passage],
+    ) -> IndexedWords:
+        """Read passages."""
+        reader = WordReader(vectors, idf)
+        titles = {title: n for n, title in enumerate(dict.fromkeys(p.title for p in passages))}
+        texts, _ = reader.read([passage.text for passage in passages], forgets=False)
+        named, _ = reader.read([title_text(title) for title in titles], forgets=False)
+        position, is_ordered, follows = order_of(passages)
+        arrays = {
+            **dict(zip(("rows", "start"), _laid_out(texts), strict=True)),
+            "title": np.array([titles[passage.title] for passage in passages], np.int64),
+            **dict(zip(("title_rows", "title_start"), _laid_out(named), strict=True)),
+            "position": position,
+            "is_ordered": is_ordered,
+            "follows": follows,
+        }
+        return cls(reader.with_words_met(), kernel, arrays)
+
+    def encode(self, query: Query, indices: NDArray[np.int64]) -> tuple[SetFunction, Items]:
+        (asked,), table = self._reader.read([query.text])
+        if not asked:
+            raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
+        features, weights, target, _ = self._kernel.compute(table, [self._words(asked, indices)])
+        return with_asked([query], FeatureCoverage(weights, target=target), Items(features))
+
+    def save(self, folder: Path) -> None:
+        reader, table = self._reader, self._reader.table
+        assert table is not None  # noqa: S101
+        parts = {"vectors": table.vectors, "facts": table.facts, "stem_of": table.stem}
+        for name, array in {**parts, **self._arrays}.items():
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        write_atomically(
+            folder / _WORDS, json.dumps({"words": reader.words, "stems": reader.stems})
+        )
+
+    @classmethod
+    def load(
+        cls, vectors: SubwordVectors, idf: NDArray[np.float32], kernel: FacetKernel, folder: Path
+    ) -> IndexedWords:
+        """What `save` wrote, mapped into memory.
+
+        Raises:
+            BrokenInput: A file is missing or damaged.
+        """
+        arrays = {name: _mapped(folder / f"{name}.npy", *kind) for name, kind in _ARRAYS.items()}
+        try:
+            names = json.loads((folder / _WORDS).read_text(encoding="utf-8"))
+            words, stems = tuple(map(str, names["words"])), tuple(map(str, names["stems"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BrokenInput(folder / _WORDS, None, message=f"cannot be read ({error}).") from None
+        _check(folder, arrays, len(words), len(stems), vectors.dimension)
+        parts = (arrays.pop(name) for name in ("vectors", "facts", "stem_of"))
+        table = WordTable(*cast("Any", parts))
+        return cls(WordReader(vectors, idf, words, stems, table), kernel, arrays)
+
+    def _words(self, asked: Sequence[int], indices: NDArray[np.int64]) -> QueryWords:
+        arrays = self._arrays
+        title, numbers = np.unique(arrays["title"][indices], return_inverse=True)
+        texts = _taken(arrays["rows"], arrays["start"], indices)
+        titles = _taken(arrays["title_rows"], arrays["title_start"], title)
+        lengths = [len(asked), *texts[1].tolist(), *titles[1].tolist()]
+        start = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=start[1:])
+        # A passage follows the one before it only where both are asked for.
+        is_next = np.zeros(len(indices), np.bool_)
+        is_next[1:] = indices[1:] == indices[:-1] + 1
+        return QueryWords(
+            np.concatenate([np.array(asked, np.int64), texts[0], titles[0]]),
+            start,
+            numbers.astype(np.int64),
+            np.ascontiguousarray(arrays["position"][indices]),
+            np.ascontiguousarray(arrays["is_ordered"][indices]),
+            arrays["follows"][indices] & is_next,
+        )
+
+
+def _laid_out(texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    start = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=start[1:])
+    rows = np.fromiter((row for text in texts for row in text), np.int64, int(start[-1]))
+    return rows, start
+
+
+def _taken(
+    rows: NDArray[np.int64], start: NDArray[np.int64], indices: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The words of some texts, end to end, and how many each has."""
+    first, lengths = start[indices], start[indices + 1] - start[indices]
+    if len(indices) and (indices[1:] == indices[:-1] + 1).all():
+        return rows[first[0] : start[indices[-1] + 1]], lengths
+    before = np.cumsum(lengths) - lengths
+    return rows[np.repeat(first - before, lengths) + np.arange(int(lengths.sum()))], lengths
+
+
+def _mapped(path: Path, dtype: type, dimensions: int) -> NDArray[Any]:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise BrokenInput(path, None, message=f"cannot be read ({error}).") from None
+    if array.dtype != dtype or array.ndim != dimensions:
+        raise BrokenInput(
+            path,
+            None,
+            found=f"{array.dtype} with {array.ndim} dimensions",
+            allowed=f"{np.dtype(dtype)} with {dimensions}, as PassageIndex.save writes it",
+        )
+    return array
+
+
+def _check(
+    folder: Path, arrays: dict[str, NDArray[Any]], words: int, stems: int, dimension: int
+) -> None:
+    """Raise BrokenInput unless every number that points into an array points inside it."""
+    passages, titles = len(arrays["start"]) - 1, len(arrays["title_start"]) - 1
+    by_passage = ("title", "position", "is_ordered", "follows")
+    room = len(arrays["stem_of"])
+    fits = (
+        arrays["vectors"].shape == (room, dimension)
+        and arrays["facts"].shape == (room, 5)
+        and room >= words
+        and all(len(arrays[name]) == passages for name in by_passage)
+        and _points_into(arrays["stem_of"][:words], stems)
+        and _points_into(arrays["title"], titles)
+        and _points_into(arrays["rows"], words)
+        and _points_into(arrays["title_rows"], words)
+        and _is_layout(arrays["start"], len(arrays["rows"]))
+        and _is_layout(arrays["title_start"], len(arrays["title_rows"]))
+        and bool(np.isfinite(arrays["facts"]).all())
+    )
+    if not fits:
+        raise BrokenInput(
+            folder, None, message="the files of the index do not fit together; make it again."
+        )
+
+
+def _points_into(numbers: NDArray[Any], size: int) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < size)
+
+
+def _is_layout(start: NDArray[Any], end: int) -> bool:
+    return (
+        len(start) > 0 and start[0] == 0 and start[-1] == end and bool((np.diff(start) >= 0).all())
+    )

@@ -1,0 +1,369 @@
+"""A query and the passages to select from: one type for readers, encoders and the selector.
+
+`Query.of` accepts what callers have: strings, dictionaries, `Passage`s and `Document`s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, cast
+
+from dgn.errors import InvalidInput
+from dgn.text.sentences import split_sentences
+from dgn.text.words import has_words, letters_of, same_text_key
+
+_PASSAGE_KEYS = frozenset({"text", "title", "id", "score", "metadata"})
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document to select sentences from.
+
+    Args:
+        text: The whole text, which is split into sentences.
+        title: The title. Words of the title count as covered by each sentence of the document.
+        sentences: The sentences in order, in place of the text.
+        id: An identifier of your own.
+        metadata: Anything else; every passage of the document carries it.
+    """
+
+    text: str = ""
+    title: str = ""
+    sentences: Sequence[str] | None = None
+    id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text that may be selected, and what is known about it.
+
+    Attributes:
+        text: The text itself.
+        title: The title of its document; empty if there is none.
+        document: The number of its document among those given, from 0; None for loose passages.
+        position: Its position in the document, from 0; None if it is not known.
+        start: Where it begins in the text of the document; None if sentences were given.
+        end: Where it ends there.
+        id: The identifier of the passage or of its document.
+        score: A relevance score from elsewhere; any finite number.
+        metadata: The metadata of its document.
+    """
+
+    text: str
+    title: str = ""
+    document: int | None = None
+    position: int | None = None
+    start: int | None = None
+    end: int | None = None
+    id: str | None = None
+    score: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A claim or a question, with the passages to select from.
+
+    Passages that belong to documents have a position; loose passages are a set, and their order
+    does not matter.
+
+    Attributes:
+        text: The claim or the question.
+        passages: The passages.
+        id: An identifier, for results that are written to a file.
+    """
+
+    text: str
+    passages: tuple[Passage, ...]
+    id: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the passages."""
+        return [passage.text for passage in self.passages]
+
+    @cached_property
+    def twins(self) -> tuple[int, ...]:
+        """For each passage, the first one with the same text and title: itself, if it is new.
+
+        Case, punctuation, spaces, articles and the Unicode form make no difference.
+        """
+        prints = [(passage.title, letters_of(passage.text)) for passage in self.passages]
+        if len(set(prints)) == len(prints):
+            return tuple(range(len(prints)))  # nearly always, and found out in a tenth of the time
+        first: dict[Any, int] = {}
+        return tuple(
+            first.setdefault((passage.title, same_text_key(passage.text)), index)
+            for index, passage in enumerate(self.passages)
+        )
+
+    @property
+    def scores(self) -> list[float] | None:
+        """The caller's scores of the passages; None if no passage has one.
+
+        If some passages have a score, those without one count as the worst.
+        """
+        known = [passage.score for passage in self.passages if passage.score is not None]
+        if not known:
+            return None
+        worst = min(known)
+        return [worst if one.score is None else one.score for one in self.passages]
+
+    @classmethod
+    def of(
+        cls,
+        query: str,
+        passages: Iterable[str | Passage | Mapping[str, Any]] | None = None,
+        *,
+        documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
+        titles: str | Iterable[str] | None = None,
+        scores: Iterable[float] | None = None,
+        id: str = "",  # noqa: A002
+    ) -> Query:
+        """Build a query from what callers have, and check it.
+
+        Args:
+            query: The claim or the question; it must contain a word.
+            passages: Loose passages: any iterable of strings, of Passages, or of dictionaries with
+                `text` and optionally `title`, `id`, `score` and `metadata`.
+            documents: In place of passages: Documents, texts, or dictionaries with `text` or
+                `sentences`, and optionally `title` and `id`; further keys become metadata.
+            titles: For passages: one title for all, or one for each.
+            scores: One relevance score for each passage; any finite numbers.
+            id: An identifier.
+
+        Raises:
+            InvalidInput: An argument is not what is described here.
+        """
+        text = checked_query(query)
+        return cls(text, passages_of(passages, documents, titles=titles, scores=scores), id)
+
+
+def checked_query(query: Any) -> str:
+    """The text of a query, after it was checked to be a string with a word in it."""
+    if not isinstance(query, str):
+        raise InvalidInput("query", found=f"{query!r:.40}", allowed="a string")
+    (text,) = _texts("query", [query])
+    if not has_words(text):
+        raise InvalidInput("query", found=f"{text!r:.80}", allowed="a text with a word in it")
+    return text
+
+
+def passages_of(
+    passages: Iterable[str | Passage | Mapping[str, Any]] | None,
+    documents: Iterable[Document | Mapping[str, Any] | str] | None,
+    *,
+    titles: str | Iterable[str] | None = None,
+    scores: Iterable[float] | None = None,
+) -> tuple[Passage, ...]:
+    """The passages of a query, checked; the arguments are those of `Query.of`."""
+    if (passages is None) == (documents is None):
+        reason = "missing" if passages is None else "given"
+        raise InvalidInput(
+            "passages", message=f"passages and documents are both {reason}; pass one of them."
+        )
+    if documents is not None:
+        if titles is not None:
+            raise InvalidInput(
+                "titles",
+                message="titles cannot be combined with documents; each document has its own "
+                "title.",
+            )
+        checked = _of_documents(documents)
+    else:
+        checked = _of_passages(cast("Iterable[Any]", passages), titles)
+    if not checked:
+        name = "passages" if documents is None else "documents"
+        raise InvalidInput(name, message=f"{name} contains no passage; pass at least one.")
+    return _with_scores(checked, scores)
+
+
+def _of_passages(passages: Iterable[Any], titles: str | Iterable[str] | None) -> list[Passage]:
+    if isinstance(passages, str):
+        raise InvalidInput(
+            "passages",
+            message="passages is a single string; pass a list of strings, or documents=[text] to "
+            "split a text into sentences.",
+        )
+    given = _entries("passages", passages)
+    if all(isinstance(one, str) for one in given):
+        checked = [Passage(text) for text in _texts("passages", given)]
+    else:
+        checked = [_passage_of(one, number) for number, one in enumerate(given)]
+    if titles is None:
+        return checked
+    names = [str(titles)] * len(checked) if isinstance(titles, str) else _texts("titles", titles)
+    if len(names) != len(checked):
+        raise InvalidInput(
+            "titles",
+            message=f"titles has {len(names)} entries for {len(checked)} passages; pass one title "
+            "for each passage, or one string for all.",
+        )
+    return [replace(one, title=title) for one, title in zip(checked, names, strict=True)]
+
+
+def _passage_of(given: Any, number: int) -> Passage:
+    """A passage in any of its forms, checked."""
+    name = f"passages[{number}]"
+    if isinstance(given, str):
+        (text,) = _texts("passages", [given])
+        return Passage(text)
+    if isinstance(given, Mapping):
+        values = dict(cast("Mapping[str, Any]", given))
+        unknown = set(values) - _PASSAGE_KEYS
+        if unknown or "text" not in values:
+            reason = f"has the unknown key {min(map(str, unknown))!r}" if unknown else "has no text"
+            allowed = ", ".join(sorted(_PASSAGE_KEYS))
+            raise InvalidInput(name, message=f"{name} {reason}; the keys are {allowed}.")
+        metadata = _metadata(name, values.pop("metadata", None))
+        known = {key: value for key, value in values.items() if value is not None}
+        passage = Passage(**known, metadata=metadata)
+    elif isinstance(given, Passage):
+        passage = given
+    else:
+        raise InvalidInput(
+            name, found=f"{given!r:.80}", allowed="a string, a Passage or a dictionary"
+        )
+    for key in ("text", "title"):
+        _texts(f"{name}.{key}", [getattr(passage, key)])
+    if passage.score is not None:
+        passage = replace(passage, score=_number(f"{name}.score", passage.score))
+    return replace(passage, id=_identifier(name, passage.id))
+
+
+def _of_documents(documents: Iterable[Document | Mapping[str, Any] | str]) -> list[Passage]:
+    given: Any = documents
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping | Document):
+        raise InvalidInput(
+            "documents", found=f"a single {given.__class__.__name__}", allowed="a list of documents"
+        )
+    passages: list[Passage] = []
+    for number, one in enumerate(cast("Iterable[Any]", given)):
+        document = _document_of(one, number)
+        shared: dict[str, Any] = {
+            "title": document.title,
+            "document": number,
+            "id": document.id,
+            "metadata": dict(document.metadata),
+        }
+        if document.sentences is not None:
+            passages += [
+                Passage(text, position=position, **shared)
+                for position, text in enumerate(
+                    _texts(f"documents[{number}].sentences", document.sentences)
+                )
+            ]
+        else:
+            passages += [
+                Passage(span.text, position=position, start=span.start, end=span.end, **shared)
+                for position, span in enumerate(split_sentences(document.text))
+            ]
+    return passages
+
+
+def _document_of(given: Any, number: int) -> Document:
+    """A document in any of its forms, checked."""
+    name = f"documents[{number}]"
+    if isinstance(given, Document):
+        document = given
+    elif isinstance(given, str):
+        document = Document(given)
+    elif isinstance(given, Mapping):
+        keys = dict(cast("Mapping[str, Any]", given))
+        known = {key: keys.pop(key) for key in ("text", "title", "sentences", "id") if key in keys}
+        inner = _metadata(name, keys.pop("metadata", None))
+        metadata = {**keys, **inner}
+        known = {key: value for key, value in known.items() if value is not None}
+        if not known.keys() & {"text", "sentences"}:
+            raise InvalidInput(name, message=f"{name} has neither text nor sentences.")
+        document = Document(**known, metadata=metadata)
+    else:
+        raise InvalidInput(
+            name, found=f"{given!r:.80}", allowed="a Document, a dictionary or a string"
+        )
+    loose: Any = document
+    if isinstance(loose.sentences, str | Mapping):
+        raise InvalidInput(f"{name}.sentences", found="one value", allowed="a list of strings")
+    for key in ("text", "title"):
+        _texts(f"{name}.{key}", [getattr(document, key)])
+    if document.text and document.sentences is not None:
+        raise InvalidInput(name, message=f"{name} has both text and sentences; pass one of them.")
+    _metadata(name, loose.metadata)
+    return replace(document, id=_identifier(name, loose.id))
+
+
+def _metadata(name: str, given: Any) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInput(f"{name}.metadata", found=f"{given!r:.40}", allowed="a dictionary")
+    return dict(cast("Mapping[str, Any]", given or {}))
+
+
+def _identifier(name: str, given: Any) -> str | None:
+    """An identifier as a string; numbers are fine."""
+    if given is None or isinstance(given, str):
+        return given
+    if not hasattr(given, "__index__"):
+        raise InvalidInput(f"{name}.id", found=f"{given!r:.40}", allowed="a string")
+    return str(given)
+
+
+def _entries(argument: str, values: Any) -> list[Any]:
+    """The entries of an iterable that is not a table or a single value."""
+    # A data frame would iterate over the names of its columns.
+    is_odd = hasattr(values, "columns") or getattr(values, "ndim", 1) == 0
+    if isinstance(values, Mapping) or is_odd or not isinstance(values, Iterable):
+        kind = type(cast("object", values)).__name__
+        raise InvalidInput(argument, found=kind, allowed="an iterable of strings")
+    return list(cast("Iterable[Any]", values))
+
+
+def _texts(argument: str, values: Any) -> list[str]:
+    """The values as a list of strings; NumPy's strings become plain ones."""
+    texts: list[str] = []
+    for number, value in enumerate(_entries(argument, values)):
+        if not isinstance(value, str):
+            found = f"{value!r:.40} at position {number}"
+            raise InvalidInput(argument, found=found, allowed="strings")
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InvalidInput(
+                argument,
+                message=f"{argument} contains half of a Unicode character in text {number}; decode "
+                "the text correctly first.",
+            )
+        texts.append(str(value))
+    return texts
+
+
+def _with_scores(passages: list[Passage], scores: Any) -> tuple[Passage, ...]:
+    if scores is None:
+        return tuple(passages)
+    is_odd = getattr(scores, "ndim", 1) == 0
+    if is_odd or isinstance(scores, str | Mapping) or not isinstance(scores, Iterable):
+        raise InvalidInput("scores", found=f"{scores!r:.40}", allowed="a list of numbers")
+    numbers = [
+        _number("scores", score, f" at position {index}")
+        for index, score in enumerate(cast("Iterable[Any]", scores))
+    ]
+    if len(numbers) != len(passages):
+        raise InvalidInput(
+            "scores",
+            message=f"scores has {len(numbers)} entries for {len(passages)} passages; pass one "
+            "score for each passage.",
+        )
+    return tuple(
+        replace(passage, score=number) for passage, number in zip(passages, numbers, strict=True)
+    )
+
+
+def _number(argument: str, value: Any, where: str = "") -> float:
+    try:
+        number = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(argument, found=f"{value!r:.40}{where}", allowed="finite numbers")
+    return number

@@ -1,0 +1,67 @@
+import asyncio
+import copy
+
+import pytest
+
+pytest.importorskip("langchain_core", reason="dgn[langchain] is not installed")
+
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from dgn import InvalidInput
+from dgn.apps.adapters.langchain import DGNDocumentCompressor
+from retrieved import QUERY, TEXTS, WANTED
+
+
+class Fixed(BaseRetriever):
+    """Retrieves what it was given."""
+
+    found: list[Document]
+
+    def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:  # noqa: ARG002
+        return self.found
+
+
+@pytest.fixture(scope="module")
+def compressor() -> DGNDocumentCompressor:
+    return DGNDocumentCompressor(k=2)
+
+
+def documents() -> list[Document]:
+    return [Document(text, id=str(i), metadata={"row": i}) for i, text in enumerate(TEXTS)]
+
+
+def test_inside_a_contextual_compression_retriever(compressor: DGNDocumentCompressor) -> None:
+    given = documents()
+    before = copy.deepcopy(given)
+    retriever = ContextualCompressionRetriever(
+        base_compressor=compressor, base_retriever=Fixed(found=given)
+    )
+    found = retriever.invoke(QUERY)
+    assert [document.metadata["row"] for document in found] == WANTED
+    assert [document.id for document in found] == ["1", "3"]
+    assert found[0].metadata["dgn_covers"] == ["bridge", "designed", "Voss", "Clara"]
+    assert found[0].metadata["dgn_gain"] > found[1].metadata["dgn_gain"] > 0
+    assert 0 < found[0].metadata["dgn_relevance"] <= 1
+    assert given == before, "the retriever's documents were changed"
+    assert asyncio.run(retriever.ainvoke(QUERY)) == found
+
+
+def test_titles_scores_and_limits(compressor: DGNDocumentCompressor) -> None:
+    titled = [Document("It is red.", metadata={"title": "Corran Bridge"}), Document("It is blue.")]
+    found = compressor.compress_documents(titled, "Which colour is the Corran Bridge?")
+    assert found[0].page_content == "It is red."
+    scored = [Document(text, metadata={"s": float(i == 4)}) for i, text in enumerate(TEXTS)]
+    with_scores = DGNDocumentCompressor(k=1, score_key="s", selector=compressor.selector)
+    assert with_scores.compress_documents(scored, "Xyzzy?")[0].page_content == TEXTS[4]
+    few = DGNDocumentCompressor(k=None, stop_at=0.5, selector=compressor.selector)
+    assert len(few.compress_documents(documents(), QUERY)) == 1
+
+
+def test_edges(compressor: DGNDocumentCompressor) -> None:
+    assert compressor.compress_documents([], QUERY) == []
+    with pytest.raises(ValueError, match="kk"):
+        DGNDocumentCompressor(kk=2)
+    with pytest.raises(InvalidInput, match="text with a word"):
+        compressor.compress_documents(documents(), "?!")

@@ -1,0 +1,396 @@
+"""`dgn select`, as a user types it."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dgn
+from claim_page import CLAIM, PAGE
+from dgn.apps.cli.main import main
+from models import shipped
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "Oriel_Tamsett.html.txt"
+    path.write_text("\n".join(PAGE))
+    return path
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "claims.jsonl"
+    lines = [
+        json.dumps({"id": "a", "claim": CLAIM, "title": "Oriel Tamsett", "sentences": PAGE}),
+        json.dumps({"query": "It sank", "documents": [{"title": "Ship", "text": "A. It sank."}]}),
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+# One query
+
+
+def test_selected_sentences_are_printed_one_per_line(page: Path, capsys) -> None:
+    assert main(["select", CLAIM, str(page), "-k", "2"]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted([PAGE[1], PAGE[3]])
+
+
+def test_page_from_standard_input(monkeypatch, capsys) -> None:
+    given = io.TextIOWrapper(io.BytesIO(" ".join(PAGE).encode()))
+    monkeypatch.setattr(sys, "stdin", given)
+    assert main(["select", CLAIM, "-", "-k", "1"]) == 0
+    assert capsys.readouterr().out.strip() in PAGE
+
+
+def test_json_has_positions_and_reasons(page: Path, capsys) -> None:
+    assert main(["select", CLAIM, str(page), "-k", "2", "--json", "--explain"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    text = page.read_text()
+    for one in row["selected"]:
+        assert text[one["start"] : one["end"]] == one["text"]
+        assert one["title"] == "Oriel Tamsett"
+        assert one["id"] == str(page)
+        assert 0 <= one["relevance"] <= 1
+        assert one["index"] == one["position"]
+    assert row["explanation"]["selected"][0]["covers"]
+    assert 0 < row["coverage"] <= 1
+    assert 0 < row["certificate"] <= 1
+
+
+def test_explained_and_drawn(page: Path, tmp_path: Path, capsys) -> None:
+    figure = tmp_path / "why.png"
+    assert main(["select", CLAIM, str(page), "--explain", "--plot", str(figure)]) == 0
+    out = capsys.readouterr().out
+    assert "of the query is covered" in out
+    assert "next best" in out
+    assert figure.stat().st_size > 1000
+    assert not list(tmp_path.glob(".*partial"))
+
+
+def test_max_tokens_and_coverage(page: Path, capsys) -> None:
+    assert main(["select", CLAIM, str(page), "--max-tokens", "30", "--json"]) == 0
+    assert 1 <= len(json.loads(capsys.readouterr().out)["selected"]) <= 3
+    assert main(["select", CLAIM, str(page), "--stop-at", "0.9", "--json"]) == 0
+    assert 1 <= len(json.loads(capsys.readouterr().out)["selected"]) < 5
+    limits = ["-k", "1", "--max-tokens", "30", "--stop-at", "0.9"]
+    assert main(["select", CLAIM, str(page), *limits, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["selected"]) == 1
+
+
+def test_sentences_that_do_not_fit_are_reported(page: Path, capsys) -> None:
+    assert main(["select", CLAIM, str(page), "--max-tokens", "1"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "No sentence fits; the shortest one has" in captured.err
+
+
+def test_pages_may_follow_the_options(page: Path, capsys) -> None:
+    assert main(["select", CLAIM, "-k", "1", str(page)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_name_of_a_file_is_its_title(tmp_path: Path, capsys) -> None:
+    for name in ("Dr. No.html.txt", "U.S._Steel.md"):
+        (tmp_path / name).write_text("It was made. It was sold.")
+        assert main(["select", "It was sold", str(tmp_path / name), "--json"]) == 0
+        title = json.loads(capsys.readouterr().out)["selected"][0]["title"]
+        assert title == name.split(".html")[0].removesuffix(".md").replace("_", " ")
+
+
+def test_titles_can_be_left_out(page: Path, rows: Path, capsys) -> None:
+    assert main(["select", CLAIM, str(page), "--no-titles", "--json"]) == 0
+    assert "title" not in json.loads(capsys.readouterr().out)["selected"][0]
+    assert main(["select", "--queries", str(rows), "--no-titles"]) == 0
+    assert "title" not in json.loads(capsys.readouterr().out.splitlines()[0])["selected"][0]
+
+
+def test_dollar_signs_are_not_formulas(tmp_path: Path) -> None:
+    page = tmp_path / "money.txt"
+    page.write_text("It cost $5_{ and earned $7. No.")
+    assert main(["select", "It cost $5_{ $", str(page), "--plot", str(tmp_path / "a.png")]) == 0
+
+
+def test_model_folders_and_names(page: Path, tmp_path: Path, capsys) -> None:
+    shipped().save_pretrained(tmp_path / "m")
+    printed = []
+    for model in ([], ["--model", str(tmp_path / "m")], ["--model", "untrained"]):
+        assert main(["select", CLAIM, str(page), "--json", *model]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != printed[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        ([], "Pass a query and text files", 2),
+        (["A claim"], "The query has no pages", 2),
+        (["A claim", "missing.txt"], "missing.txt", 1),
+        (["A claim", "-", "-"], "can be given only once", 2),
+        (["A claim", "PAGE", "--model", "missing-folder"], "missing-folder", 2),
+        (["A claim", "PAGE", "--stop-at", "2"], "stop_at", 2),
+        (["?!", "PAGE"], "query must be a text with a word", 2),
+        (["A claim", "EMPTY"], "the page is empty", 1),
+        (["A claim", "BINARY"], "line 2: the page is not UTF-8", 1),
+        (["A claim", "PAGE", "--queries", "x"], "--queries cannot be combined", 2),
+        (["A claim", "PAGE", "--out", "x"], "--out needs --queries", 2),
+        (["A claim", "PAGE", "--skip-bad"], "--skip-bad needs --queries", 2),
+        (["--queries", "missing.jsonl"], "missing.jsonl", 1),
+    ],
+)
+def test_mistakes_are_one_line_and_an_exit_code(
+    arguments: list[str],
+    message: str,
+    code: int,
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "EMPTY").write_text(" \n")
+    (tmp_path / "BINARY").write_bytes(b"ok\n\xff\xfe")
+    names = {"PAGE": str(page)} | {n: str(tmp_path / n) for n in ("EMPTY", "BINARY")}
+    assert main(["select", *(names.get(one, one) for one in arguments)]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+
+
+# Many queries
+
+
+def test_many_queries_in_and_out(rows: Path, tmp_path: Path, capsys) -> None:
+    assert main(["select", "--queries", str(rows), "-k", "2"]) == 0
+    printed = capsys.readouterr().out
+    first, second = (json.loads(line) for line in printed.splitlines())
+    assert (first["id"], second["id"]) == ("a", "2")
+    assert (first["query"], second["query"]) == (CLAIM, "It sank")
+    assert {one["index"] for one in first["selected"]} == {1, 3}
+    assert second["selected"][0]["document"] == 0
+    out = tmp_path / "selected.jsonl"
+    assert main(["select", "--queries", str(rows), "-k", "2", "--out", str(out)]) == 0
+    assert out.read_text() == printed
+    assert main(["select", "--queries", str(rows), "-k", "2", "--batch-size", "1"]) == 0
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["a", "2"]
+
+
+def test_queries_of_all_forms_with_scores_and_reasons(tmp_path: Path, capsys) -> None:
+    queries = [
+        {"query": "It sank", "passages": ["No.", "It sank."], "titles": ["", "Ship"]},
+        {"claim": "It sank", "sentences": ["No.", "", "It sank."], "evidence": [[2]]},
+        {"query": "It sank", "passages": ["It sank today.", "It sank now."], "scores": [0, 9]},
+    ]
+    path = tmp_path / "queries.jsonl"
+    path.write_text("\n".join(map(json.dumps, queries)))
+    assert main(["select", "--queries", str(path), "-k", "1", "--explain"]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [answer["selected"][0]["index"] for answer in answers] == [1, 2, 1]
+    assert [answer["selected"][0].get("position") for answer in answers] == [None, 2, None]
+    assert all(answer["explanation"]["selected"] for answer in answers)
+
+
+def test_queries_from_standard_input(rows: Path, monkeypatch, capsys) -> None:
+    given = io.TextIOWrapper(io.BytesIO(rows.read_bytes() + b"{\n"))
+    monkeypatch.setattr(sys, "stdin", given)
+    assert main(["select", "--queries", "-", "-k", "1"]) == 1
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 2
+    assert "standard input, line 3" in captured.err
+
+
+BROKEN = [
+    '{"claim": "x"',
+    "[]",
+    '{"claim": "x"}',
+    '{"claim": "x", "sentences": [1]}',
+    "\xff",
+    '{"claim": "?!", "sentences": ["a b"]}',
+    '{"claim": 5, "sentences": ["a b"]}',
+    '{"claim": "x", "documents": [{"text": "Hi.", "title": 3}]}',
+    '{"claim": "x", "sentences": ["a"], "scores": ["a"]}',
+    '{"claim": "x", "sentences": ["a"], "id": NaN}',
+    '{"claim": "half \\ud800", "sentences": ["a"]}',
+    '{"claim": "x", "sentences": ["a"], "evidence": [[9.5]]}',
+]
+
+
+@pytest.mark.parametrize("line", BROKEN)
+def test_broken_row_is_fatal_or_skipped(line: str, rows: Path, tmp_path: Path, capsys) -> None:
+    lines = rows.read_bytes().splitlines()
+    rows.write_bytes(b"\n".join([lines[0], line.encode("latin-1"), lines[1]]))
+    out = tmp_path / "out.jsonl"
+    assert main(["select", "--queries", str(rows), "--out", str(out)]) == 1
+    error = capsys.readouterr().err
+    assert f"{rows}, line 2" in error
+    assert "Traceback" not in error
+    assert not out.exists()
+    assert not list(tmp_path.glob(".*partial"))
+    assert main(["select", "--queries", str(rows), "--out", str(out), "--skip-bad"]) == 0
+    assert len(out.read_text().splitlines()) == 2
+    assert "skipped 1 broken" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["1", "2", "64"])
+def test_rows_before_a_broken_row_are_answered(rows: Path, size: str, capsys) -> None:
+    rows.write_text(rows.read_text() + "{\n" + rows.read_text())
+    assert main(["select", "--queries", str(rows), "--batch-size", size]) == 1
+    captured = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in captured.out.splitlines()] == ["a", "2"]
+    assert "line 3" in captured.err
+
+
+# Output files
+
+
+def test_output_does_not_replace_the_queries(rows: Path, tmp_path: Path, capsys) -> None:
+    before = rows.read_bytes()
+    (tmp_path / "link.jsonl").symlink_to(rows)
+    (tmp_path / "folder").symlink_to(tmp_path)
+    for queries, out in (
+        (rows, rows),
+        (rows, tmp_path / "link.jsonl"),
+        (tmp_path / "link.jsonl", rows),
+        (rows, tmp_path / "folder" / "claims.jsonl"),
+    ):
+        assert main(["select", "--queries", str(queries), "--out", str(out)]) == 2
+        error = capsys.readouterr().err
+        assert "is also an input; choose another file" in error
+        assert len(error.splitlines()) == 1
+    assert rows.read_bytes() == before
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "claims.jsonl",
+        "folder",
+        "link.jsonl",
+    ]
+
+
+def test_figure_does_not_replace_a_page(tmp_path: Path, capsys) -> None:
+    page = tmp_path / "page.svg"
+    page.write_text("It sank.")
+    assert main(["select", "It sank", str(page), "--plot", str(page)]) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert page.read_text() == "It sank."
+
+
+def test_output_to_a_link_replaces_its_target(rows: Path, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    target, link = tmp_path / "results" / "target.jsonl", tmp_path / "out.jsonl"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert main(["select", "--queries", str(rows), "--out", str(link)]) == 0
+    assert link.is_symlink()
+    assert not target.is_symlink()
+    assert len(target.read_text().splitlines()) == 2
+    assert sorted(path.name for path in target.parent.iterdir()) == ["target.jsonl"]
+
+
+def test_failed_run_keeps_the_old_output(rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("old")
+    rows.write_text(rows.read_text() + "{\n")
+    assert main(["select", "--queries", str(rows), "--out", str(out)]) == 1
+    assert out.read_text() == "old"
+    assert not list(tmp_path.glob(".*partial"))
+
+
+def test_output_may_be_a_device(rows: Path) -> None:
+    assert main(["select", "--queries", str(rows), "--out", os.devnull]) == 0
+    assert not Path(os.devnull).is_file()
+
+
+def test_output_in_a_missing_folder_is_a_usage_error(rows: Path, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["select", "--queries", str(rows), "--out", str(tmp_path / "none" / "out.jsonl")])
+    assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_signal_leaves_no_partial_file(tmp_path: Path, number: int, code: int) -> None:
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-m", "dgn", "select", "--queries", "-", "--out", str(out)]
+    with subprocess.Popen(
+        [*command, "--batch-size", "1"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        row = json.dumps({"query": CLAIM, "passages": PAGE}) + "\n"
+        process.stdin.write(row.encode())
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not any(path.stat().st_size for path in tmp_path.glob(".*partial")):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        assert process.wait(60) == code
+        assert b"Traceback" not in process.stderr.read()
+    assert not list(tmp_path.iterdir())
+
+
+def test_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    row = json.dumps({"query": CLAIM, "passages": PAGE})
+    path.write_text("\n".join([row] * 3000))
+    command = f"{sys.executable} -m dgn select --queries {path} | head -n 1"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
+
+
+# A plain installation
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages that `pip install dgn` installs, and nothing else."""
+    folder, installed = tmp_path_factory.mktemp("packages"), Path(np.__file__).parents[1]
+    (folder / "dgn").symlink_to(Path(dgn.__file__).parent)
+    names = ("numpy", "numpy.libs", "array_api_compat", "safetensors", "tokenizers", "sentencex")
+    names += tuple(path.name for path in installed.glob("Stemmer.*"))
+    for name in (*names, "wordllama", "threadpoolctl.py"):
+        if (installed / name).exists():
+            (folder / name).symlink_to(installed / name)
+    return folder
+
+
+def run_light(packages: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    code = (
+        f"import sys; sys.path.insert(0, {str(packages)!r})\n"
+        f"sys.argv = {['dgn', *arguments]!r}\n"
+        "from dgn.apps.cli import run\n"
+        "sys.exit(run())\n"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "DGN_CHECK_SHAPES"}
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=plain,
+    )
+
+
+def test_plain_installation_selects_and_explains(light: Path, page: Path, rows: Path) -> None:
+    done = run_light(light, "select", CLAIM, str(page), "-k", "2", "--explain")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "of the query is covered" in done.stdout
+    done = run_light(light, "select", "--queries", str(rows), "--explain")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout.splitlines()[0])["explanation"]["selected"]
+
+
+def test_plain_installation_explains_missing_extras(light: Path, page: Path) -> None:
+    figure = str(page.parent / "why.png")
+    done = run_light(light, "select", CLAIM, str(page), "--plot", figure)
+    assert done.returncode == 1
+    assert done.stderr.startswith("dgn: ")
+    assert "matplotlib, which is not installed" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

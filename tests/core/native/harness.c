@@ -1,0 +1,309 @@
+/* Searches sets of odd sizes, each in memory of exactly its size: run under sanitizers. */
+#include "facets.h"
+#include "greedy.h"
+#include "unfold.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int32_t dgn_highest_isa(void);
+void dgn_greedy(int32_t isa, const dgn_input *input, const dgn_result *result);
+int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t passages,
+                        int64_t titles, int64_t dimension, int64_t projected, int64_t units);
+void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *weights,
+                const dgn_query *query, const dgn_facets_result *result);
+
+void dgn_budgeted(int32_t isa, const dgn_input *input, const dgn_result *result,
+                  const dgn_budget *budget);
+void dgn_lazy(int32_t isa, const dgn_input *input, const dgn_result *result, void *ceilings,
+              int64_t *heap, int32_t *stamps);
+void dgn_gains(int32_t isa, const dgn_input *input, const int64_t *rows, int64_t first,
+               int64_t count, void *work, void *found);
+int64_t dgn_unfold_work(int64_t items, int64_t width);
+void dgn_unfold(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
+                const dgn_gradients *gradients, float *work,
+                void (*parallel)(void (*)(void *), void *, unsigned, unsigned), uint32_t threads);
+
+static uint64_t state = 1;
+
+static double number(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state >> 40) / (double)(1 << 24);
+}
+
+static void *filled(int64_t count, int is_double) {
+    void *found = malloc((size_t)count * (is_double ? 8 : 4));
+    for (int64_t i = 0; i < count; i++) {
+        const double value = number() < 0.2 ? 0 : number();
+        if (is_double)
+            ((double *)found)[i] = value;
+        else
+            ((float *)found)[i] = (float)value;
+    }
+    return found;
+}
+
+static void within_budget(int isa, const dgn_input *input, int64_t items) {
+    const int64_t sets = input->sets, k = input->k;
+    const size_t size = input->is_double ? 8 : 4;
+    double *costs = filled(sets * items, 1), *budgets = filled(sets, 1);
+    for (int64_t i = 0; i < sets * items; i++)
+        costs[i] += 0.1;
+    const dgn_result result = {
+        .indices = malloc((size_t)(sets * k) * sizeof(int64_t)),
+        .gains = malloc((size_t)(sets * k) * sizeof(double)),
+        .bounds = malloc((size_t)sets * sizeof(double)),
+        .work = malloc((size_t)(3 * input->width + k + items) * size),
+    };
+    const dgn_budget budget = {
+        costs,
+        budgets,
+        malloc((size_t)sets * sizeof(int64_t)),
+        malloc((size_t)sets * sizeof(double)),
+        malloc((size_t)items * sizeof(double)),
+        malloc((size_t)items * sizeof(int64_t)),
+    };
+    dgn_budgeted(isa, input, &result, &budget);
+    void *const owned[] = {costs,         budgets,       budget.single, budget.single_gain,
+                           budget.density, budget.order, result.indices, result.gains,
+                           result.bounds, result.work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+/* A sparse set, every row of which has a different number of features. */
+static void search_sparse(int isa, int form, int is_double, int64_t items, int64_t width) {
+    const size_t size = is_double ? 8 : 4;
+    int64_t *row_start = malloc((size_t)(items + 1) * sizeof *row_start), start[] = {0, items};
+    row_start[0] = 0;
+    for (int64_t a = 0; a < items; a++)
+        row_start[a + 1] = row_start[a] + a % (width + 1);
+    int32_t *columns = malloc((size_t)row_start[items] * sizeof *columns + 1);
+    for (int64_t a = 0; a < items; a++)
+        for (int64_t i = row_start[a]; i < row_start[a + 1]; i++)
+            columns[i] = (int32_t)(width - 1 - (i - row_start[a]));
+    const int64_t k = items < 4 ? items : 4;
+    const dgn_input input = {
+        .features = filled(row_start[items] + 1, is_double),
+        .columns = columns,
+        .row_start = row_start,
+        .start = start,
+        .level = filled(width, is_double),
+        .weights = width % 2 ? filled(width, is_double) : 0,
+        .sets = 1,
+        .width = width,
+        .k = k,
+        .parameter = 0.7,
+        .form = form,
+        .is_double = is_double,
+    };
+    const dgn_result result = {
+        .indices = malloc((size_t)k * sizeof(int64_t)),
+        .gains = malloc((size_t)k * size),
+        .work = malloc((size_t)(6 * width) * size),
+    };
+    void *ceilings = malloc((size_t)items * size), *work = malloc((size_t)(5 * width) * size);
+    int64_t *heap = malloc((size_t)items * sizeof *heap);
+    int32_t *stamps = malloc((size_t)items * sizeof *stamps);
+    dgn_gains(isa, &input, 0, 0, items, work, ceilings);
+    dgn_lazy(isa, &input, &result, ceilings, heap, stamps);
+    const void *const owned[] = {row_start,       columns,        input.features, input.level,
+                                 input.weights, result.indices, result.gains,     result.work,
+                                 ceilings,        work,           heap,             stamps};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free((void *)owned[i]);
+}
+
+static void unfold(int isa, int form, int is_hard, int64_t sets, int64_t items, int64_t width) {
+    const int64_t layers = 1 + items % 4, by_layer = sets * layers * items;
+    uint8_t *mask = malloc((size_t)(sets * items));
+    for (int64_t a = 0; a < sets * items; a++)
+        mask[a] = number() < 0.8;
+    const dgn_layers input = {
+        .features = filled(sets * items * width, 0),
+        .mask = mask,
+        .log_prior = filled(sets * items, 0),
+        .weights = filled(sets * width, 0),
+        .level = filled(width, 0),
+        .noise = items % 2 ? filled(by_layer, 0) : 0,
+        .weights_stride = width,
+        .sets = sets,
+        .items = items,
+        .width = width,
+        .layers = layers,
+        .temperature = 0.5f,
+        .parameter = 0.7f,
+        .lowest = -8e37f,
+        .form = form,
+        .is_hard = is_hard,
+    };
+    const dgn_choices choices = {filled(by_layer, 0),     filled(by_layer, 0),
+                                 filled(by_layer, 0),     filled(by_layer, 0),
+                                 filled(sets * items, 0), filled(sets * width, 0)};
+    const dgn_gradients gradients = {filled(by_layer, 0),     filled(by_layer, 0),
+                                     filled(sets * items, 0), filled(sets * width, 0),
+                                     filled(sets * items * width, 0), filled(sets * width, 0),
+                                     filled(sets * width, 0), filled(sets * items, 0)};
+    float *work = malloc((size_t)dgn_unfold_work(items, width) * sizeof(float));
+    dgn_unfold(isa, &input, &choices, 0, work, 0, 1);
+    dgn_unfold(isa, &input, &choices, &gradients, work, 0, 1);
+    const void *const owned[] = {
+        input.features,      mask,
+        input.log_prior,     input.weights,
+        input.level,         input.noise,
+        choices.log_probs,     choices.log_others,
+        choices.outside,       choices.inside,
+        choices.outside_after, choices.level_after,
+        gradients.log_probs,   gradients.log_others,
+        gradients.outside_after, gradients.level_after,
+        gradients.features,    gradients.weights,
+        gradients.level,       gradients.log_prior,
+        work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free((void *)owned[i]);
+}
+
+static void search(int isa, int form, int is_double, int64_t sets, int64_t items, int64_t width) {
+    const int64_t k = 1 + (items - 1) % 4, total = sets * items;
+    const size_t size = is_double ? 8 : 4;
+    int64_t *start = malloc((size_t)(sets + 1) * sizeof *start);
+    for (int64_t set = 0; set <= sets; set++)
+        start[set] = set * items;
+    uint8_t *mask = malloc((size_t)total);
+    for (int64_t a = 0; a < total; a++)
+        mask[a] = number() < 0.8;
+    const dgn_input input = {
+        .features = filled(total * width, is_double),
+        .start = start,
+        .mask = items % 2 ? mask : 0,
+        .weights = width % 2 ? filled(sets * width, is_double) : 0,
+        .level = width % 3 ? 0 : filled(width, is_double),
+        .weights_stride = width,
+        .sets = sets,
+        .items = items,
+        .width = width,
+        .k = k,
+        .parameter = 0.7,
+        .form = form,
+        .is_double = is_double,
+    };
+    const dgn_result result = {
+        .indices = malloc((size_t)(sets * k) * sizeof(int64_t)),
+        .gains = malloc((size_t)(sets * k) * size),
+        .values = malloc((size_t)(sets * k) * size),
+        .bounds = malloc((size_t)sets * size),
+        .work = malloc((size_t)(3 * width + k + items) * size),
+        .range = width % 4 ? malloc(sizeof(dgn_range)) : 0,
+    };
+    dgn_greedy(isa, &input, &result);
+    within_budget(isa, &input, items);
+    free((void *)input.features);
+    free((void *)input.weights);
+    free((void *)input.level);
+    free(start);
+    free(mask);
+    free(result.indices);
+    free(result.gains);
+    free(result.values);
+    free(result.range);
+    free(result.bounds);
+    free(result.work);
+}
+
+enum { WORDS = 40 };
+
+static void compute_facets(int isa, int64_t tokens, int64_t passages, int64_t dimension,
+                           int64_t projected, int64_t units) {
+    const int64_t titles = 1 + passages % 3, texts = 1 + passages + titles;
+    int64_t *start = malloc((size_t)(texts + 1) * sizeof *start);
+    start[0] = 0;
+    for (int64_t i = 0; i < texts; i++)
+        start[i + 1] = start[i] + (i ? (int64_t)(number() * 9) : tokens);
+    const int64_t count = start[texts], width = tokens + 2;
+    int64_t *rows = malloc((size_t)count * sizeof *rows), *stem = malloc(WORDS * sizeof *stem);
+    int64_t *title = malloc((size_t)passages * sizeof *title);
+    uint8_t *flags = malloc((size_t)passages);
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = (int64_t)(number() * WORDS);
+    for (int64_t i = 0; i < WORDS; i++)
+        stem[i] = i / 2;
+    for (int64_t i = 0; i < passages; i++) {
+        title[i] = i % titles;
+        flags[i] = number() < 0.5;
+    }
+    const dgn_words words = {filled(WORDS * dimension, 0), filled(WORDS * 5, 0), stem, dimension};
+    const dgn_facet_weights weights = {
+        .word_weight = filled(dimension + 6, 0),
+        .projection = filled(dimension * projected, 0),
+        .hidden = filled((28 + 3 * projected) * units, 0),
+        .hidden_bias = filled(units, 0),
+        .output = filled(units, 0),
+        .projected = projected,
+        .units = units,
+        .threshold = 0.3f,
+        .scale = 12,
+        .relevance = 0.2f,
+        .spread_idf = 2,
+        .title_from = 0.5f,
+        .whole_scale = 3,
+        .longest_query = 40,
+    };
+    const dgn_query query = {.rows = rows,
+                             .start = start,
+                             .title = title,
+                             .position = filled(passages, 0),
+                             .is_ordered = flags,
+                             .follows = flags,
+                             .passages = passages,
+                             .titles = titles,
+                             .distinct = count < WORDS ? count : WORDS};
+    const int64_t room = dgn_facets_work(tokens, count, query.distinct, passages, titles, dimension,
+                                         projected, units);
+    const dgn_facets_result result = {.features = filled(passages * width, 0),
+                                      .weights = filled(width, 0),
+                                      .target = filled(width, 0),
+                                      .work = malloc((size_t)room * sizeof(float)),
+                                      .features_stride = width,
+                                      .whole = tokens};
+    dgn_facets(isa, &words, &weights, &query, &result);
+    const void *const owned[] = {start,
+                                 rows,
+                                 stem,
+                                 title,
+                                 flags,
+                                 words.vectors,
+                                 words.facts,
+                                 weights.word_weight,
+                                 weights.projection,
+                                 weights.hidden,
+                                 weights.hidden_bias,
+                                 weights.output,
+                                 query.position,
+                                 result.features,
+                                 result.weights,
+                                 result.target,
+                                 result.work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free((void *)owned[i]);
+}
+
+int main(void) {
+    int searched = 0;
+    for (int isa = 0; isa <= dgn_highest_isa(); isa++)
+        for (int64_t tokens = 1; tokens < 40; tokens += 3)
+            for (int64_t passages = 1; passages < 6; passages++)
+                compute_facets(isa, tokens, passages, 70 + tokens, passages * 7 % 40, tokens * 5 % 90);
+    for (int isa = 0; isa <= dgn_highest_isa(); isa++)
+        for (int form = DGN_LOG1P; form <= DGN_POWER; form++)
+            for (int is_double = 0; is_double < 2; is_double++)
+                for (int64_t width = 1; width < 36; width += 1 + width / 9)
+                    for (int64_t items = 1; items < 8; items++, searched++) {
+                        search(isa, form, is_double, 1 + items % 3, items, width);
+                        search_sparse(isa, form, is_double, items, width);
+                        if (form != DGN_FACILITY && form != DGN_PROBABILISTIC)
+                            unfold(isa, form, is_double, 1 + items % 3, items, width);
+                    }
+    printf("searched %d times\n", searched);
+    return 0;
+}

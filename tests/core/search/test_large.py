@@ -1,0 +1,211 @@
+"""Lazy and stochastic greedy: the searches for one large ground set."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiled import KINDS, function_of, needs_kernels
+from dgn.core import native as kernels
+from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power
+from dgn.core.search import Selection, Selections, exact, greedy, lazy_greedy, stochastic_greedy
+from dgn.errors import InvalidInput
+from instances import Instance, instances, members
+
+
+@given(instances(largest=12), st.integers(1, 14))
+def test_lazy_selects_the_same_as_greedy(instance: Instance, k: int) -> None:
+    lazy = lazy_greedy(instance.objective, instance.features, k)
+    plain = greedy(instance.objective, instance.features, k)
+    assert lazy.values == pytest.approx(plain.values, rel=1e-9, abs=1e-9)
+    assert len(set(lazy.indices)) == len(lazy)
+
+
+def test_lazy_selects_the_same_as_greedy_from_many_items() -> None:
+    features = np.random.default_rng(0).gamma(0.3, size=(5000, 16))
+    features[2500:] = features[:2500]
+    for objective in (FeatureCoverage(), FacilityLocation()):
+        lazy = lazy_greedy(objective, features, 40)
+        assert lazy.indices == greedy(objective, features, 40).indices
+
+
+@given(instances(smallest=2), st.integers(1, 4))
+def test_lazy_certificate_holds(instance: Instance, k: int) -> None:
+    lazy = lazy_greedy(instance.objective, instance.features, k)
+    assert lazy.certificate.bound >= instance.best_value(k) - 1e-9
+
+
+def test_lazy_respects_mask_and_context() -> None:
+    features = np.random.default_rng(1).random((20, 4))
+    mask = np.arange(20) % 2 == 0
+    found = lazy_greedy(FeatureCoverage(), Items(features, mask), 30)
+    assert sorted(found.indices) == list(range(0, 20, 2))
+    f, items = FeatureCoverage(), Items(features)
+    context = f.add(items, f.empty(items), members((3,), 20))
+    assert lazy_greedy(f, items, 5, context=context).indices == (
+        greedy(f, items, 5, context=context).indices
+    )
+
+
+def test_stochastic_is_repeatable_and_near_greedy() -> None:
+    features = np.random.default_rng(0).gamma(0.3, size=(400, 8))
+    one = stochastic_greedy(FeatureCoverage(), features, 10, seed=1)
+    assert one == stochastic_greedy(FeatureCoverage(), features, 10, seed=1)
+    assert one.indices != stochastic_greedy(FeatureCoverage(), features, 10, seed=2).indices
+    assert len(set(one.indices)) == 10
+    by_greedy = greedy(FeatureCoverage(), features, 10)
+    assert one.values[-1] >= 0.8 * by_greedy.values[-1]
+    assert one.certificate.bound >= by_greedy.values[-1]
+
+
+def test_stochastic_with_a_full_sample_is_greedy() -> None:
+    features = np.random.default_rng(3).random((15, 4))
+    found = stochastic_greedy(FeatureCoverage(), features, 1, seed=0, epsilon=0.01)
+    assert found.indices == greedy(FeatureCoverage(), features, 1).indices
+    everything = stochastic_greedy(FeatureCoverage(), features, 40, seed=0)
+    assert sorted(everything.indices) == list(range(15))
+
+
+def test_stochastic_certificate_holds_against_the_truth() -> None:
+    for seed in range(20):
+        features = np.random.default_rng(seed).random((12, 4))
+        found = stochastic_greedy(FeatureCoverage(), features, 3, seed=seed, epsilon=0.5)
+        best = exact(FeatureCoverage(), features, 3).values[-1]
+        assert found.certificate.ratio <= found.values[-1] / best + 1e-12
+
+
+@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy])
+def test_torch_selects_the_same_as_numpy(search: object) -> None:
+    features = np.random.default_rng(5).random((60, 6))
+    options = {"seed": 0} if search is stochastic_greedy else {}
+    ours = search(FeatureCoverage(), features, 8, **options)
+    assert search(FeatureCoverage(), torch.from_numpy(features), 8, **options).indices == (
+        ours.indices
+    )
+
+
+@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy])
+def test_memory_stays_linear_in_the_items(search: object) -> None:
+    features = np.random.default_rng(0).gamma(0.1, size=(20_000, 64)).astype(np.float32)
+    options = {"seed": 0} if search is stochastic_greedy else {}
+    tracemalloc.start()
+    search(FeatureCoverage(), features, 5, **options)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    sample = 2.5 * features.nbytes / 5 if search is stochastic_greedy else 0
+    assert peak < 20e6 + 4 * sample + 100 * len(features)
+
+
+def test_epsilon_out_of_range() -> None:
+    with pytest.raises(InvalidInput, match=r"epsilon must be a number between 0 and 1; got 0\.0"):
+        stochastic_greedy(FeatureCoverage(), np.ones((3, 2)), 2, seed=0, epsilon=0.0)
+
+
+@pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy])
+def test_batch_equals_single_searches(search: object, library: object) -> None:
+    random = np.random.default_rng(8)
+    features, weights = random.random((4, 9, 5)), random.random((4, 5))
+    mask = random.random((4, 9)) < 0.7
+    mask[:, 2] = True
+    together = search(FeatureCoverage(library(weights)), Items(library(features), library(mask)), 4)
+    assert isinstance(together, Selections)
+    assert len(together) == 4
+    for row, found in enumerate(together):
+        one = Items(library(features[row]), library(mask[row]))
+        alone = search(FeatureCoverage(library(weights[row])), one, 4)
+        assert isinstance(alone, Selection)
+        assert found.indices == alone.indices
+        assert found.values == pytest.approx(alone.values, rel=1e-12)
+        assert found.certificate.ratio == pytest.approx(alone.certificate.ratio, rel=1e-12)
+
+
+@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy, exact])
+def test_batch_with_one_context_per_set(search: object) -> None:
+    features = np.random.default_rng(9).random((3, 6, 4))
+    f, items = FeatureCoverage(), Items(features)
+    context = f.add(items, f.empty(items), np.eye(6)[:3])
+    together = search(f, items, 2, context=context)
+    for row, found in enumerate(together):
+        one = Items(features[row])
+        own = f.add(one, f.empty(one), np.eye(6)[row : row + 1])
+        assert found.indices == search(f, one, 2, context=own).indices
+
+
+sparse = pytest.importorskip("scipy.sparse")
+
+
+def matrix(seed: int, dtype: type = np.float64) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    dense = random.random((300, 90)) * (random.random((300, 90)) < 0.1)
+    dense[7] = 0
+    dense[9] = dense[200]
+    return dense.astype(dtype)
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_as_the_dense_matrix(kind: int, dtype: type) -> None:
+    dense = matrix(kind, dtype)
+    f = function_of(kind, np.random.default_rng(kind).random(90).astype(dtype))
+    close = {"rel": 1e-4 if dtype is np.float32 else 1e-9}
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
+        rows = form(dense)
+        wanted = lazy_greedy(f, dense, 12)
+        for found in (lazy_greedy(f, rows, 12), greedy(f, rows, 12)):
+            if dtype is np.float64:
+                assert found.indices == wanted.indices
+            assert found.values[-1] == pytest.approx(wanted.values[-1], **close)
+            assert found.certificate.bound == pytest.approx(wanted.certificate.bound, **close)
+    drawn = stochastic_greedy(f, sparse.csr_array(dense), 12, seed=3)
+    assert drawn.values[-1] == pytest.approx(
+        stochastic_greedy(f, dense, 12, seed=3).values[-1], **close
+    )
+    items = Items(dense)
+    context = f.add(items, f.empty(items), np.eye(300, dtype=dtype)[5:6])
+    rows = sparse.csr_array(dense)
+    some = {"context": context}
+    assert lazy_greedy(f, rows, 9, **some).values == pytest.approx(
+        lazy_greedy(f, dense, 9, **some).values, **close
+    )
+
+
+@needs_kernels
+def test_numbers_that_are_stored_twice_add_up() -> None:
+    rows = sparse.coo_array(([1.0, 2.0, 1.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 3))
+    found = greedy(FeatureCoverage(concave=Power(1.0)), rows, 2)
+    assert found.gains == (3.0, 1.0)
+    integers = sparse.csr_array(np.array([[0, 2], [1, 0]]))
+    assert greedy(FeatureCoverage(concave=Power(1.0)), integers, 1).gains == (2.0,)
+
+
+@needs_kernels
+@pytest.mark.parametrize("bad", [np.nan, -1.0, np.inf, 1e30])
+def test_bad_numbers_are_refused(bad: float) -> None:
+    dense = matrix(0)
+    dense[4, 4] = bad
+    with pytest.raises(InvalidInput, match="finite numbers of at least 0"):
+        lazy_greedy(FeatureCoverage(), sparse.csr_array(dense), 3)
+
+
+@needs_kernels
+def test_bad_arguments_are_refused() -> None:
+    rows = sparse.csr_array(matrix(0))
+    with pytest.raises(InvalidInput, match="90 numbers"):
+        greedy(FeatureCoverage(np.ones(3)), rows, 3)
+    with pytest.raises(InvalidInput, match="at least one item"):
+        greedy(FeatureCoverage(), sparse.csr_array((0, 4)), 3)
+    other = FacilityLocation()
+    with pytest.raises(InvalidInput, match="a state of FeatureCoverage"):
+        greedy(FeatureCoverage(), rows, 3, context=other.empty(Items(matrix(0))))
+    assert len(greedy(FeatureCoverage(), sparse.csr_array((3, 4)), 2)) == 2
+
+
+def test_without_kernels_a_dense_matrix_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "is_available", lambda: False)
+    with pytest.raises(InvalidInput, match="toarray"):
+        greedy(FeatureCoverage(), sparse.csr_array(matrix(0)), 3)

@@ -1,0 +1,162 @@
+"""Recall and precision, FEVER's official scores, and intervals."""
+
+import numpy as np
+import pytest
+
+from dgn.data import Claim, Evidence
+from dgn.errors import InvalidInput
+from dgn.evaluation.metrics import (
+    bootstrap_interval,
+    fever_scores,
+    hits_at,
+    paired_comparison,
+    scores_at,
+)
+
+GOLD = np.array([[True, False, True, False], [False, True, False, False], [False] * 4])
+SELECTED = np.array([[0, 1, 2], [3, 1, -1], [0, 1, 2]])
+
+A0, A1, B0, C0 = Evidence("A", 0), Evidence("A", 1), Evidence("B", 0), Evidence("C", 0)
+TWO_GROUPS = Claim("1", "x", "SUPPORTS", groups=((A0, B0), (A1,)))
+
+
+@pytest.mark.parametrize(
+    ("k", "recall", "precision"),
+    [(1, (1 / 2 + 0) / 2, (1 + 0) / 2), (2, (1 / 2 + 1) / 2, 1 / 2), (3, 1.0, (2 / 3 + 1 / 2) / 2)],
+)
+def test_scores_by_hand(k: int, recall: float, precision: float) -> None:
+    scores = scores_at(k, SELECTED, GOLD)
+    assert scores.recall == pytest.approx(recall)
+    assert scores.precision == pytest.approx(precision)
+    assert scores.f1 == pytest.approx(2 * recall * precision / (recall + precision))
+
+
+def test_f1_without_a_hit_is_zero() -> None:
+    assert scores_at(1, np.array([[1]]), np.array([[True, False]])).f1 == 0.0
+
+
+def test_data_without_gold_is_an_error() -> None:
+    with pytest.raises(InvalidInput, match="No set has a gold item; there is nothing to find"):
+        scores_at(1, SELECTED[:1], np.zeros((1, 4), dtype=bool))
+    with pytest.raises(InvalidInput, match="k must be at least 1; got 0"):
+        scores_at(0, SELECTED, GOLD)
+
+
+def test_micro_counts_sentences_and_macro_counts_queries() -> None:
+    hits = hits_at(2, SELECTED, GOLD)
+    assert hits.recalls.tolist() == [0.5, 1.0]
+    assert hits.micro.recall == pytest.approx(2 / 3)
+    assert hits.micro.precision == pytest.approx(2 / 4)
+    assert hits.macro.recall == pytest.approx(3 / 4)
+
+
+def test_hits_are_counted_per_query_with_gold() -> None:
+    hits = hits_at(3, SELECTED, GOLD)
+    assert hits.found.tolist() == [2, 1]
+    assert hits.wanted.tolist() == [2, 1]
+    assert hits.selected.tolist() == [3, 2]
+
+
+def test_missing_gold_counts_as_not_found() -> None:
+    hits = hits_at(3, SELECTED, GOLD, missing=np.array([2, 0, 1]))
+    assert hits.wanted.tolist() == [4, 1, 1]
+    assert hits.recalls.tolist() == [0.5, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "precision", "recall"),
+    [
+        ([A0, B0], 1.0, 1.0),
+        ([A1], 1.0, 1.0),
+        ([A0], 1.0, 0.0),  # a part of a group is not enough
+        ([A0, A1, C0], 2 / 3, 1.0),
+        ([C0], 0.0, 0.0),
+        ([], 1.0, 0.0),  # no prediction, no wrong prediction
+        ([C0, C0, C0, C0, C0, A1], 0.0, 0.0),  # the sixth does not count
+    ],
+)
+def test_fever_scores_of_one_claim(
+    predicted: list[Evidence], precision: float, recall: float
+) -> None:
+    scores = fever_scores([(TWO_GROUPS, predicted)])
+    assert scores.precision == pytest.approx(precision)
+    assert scores.recall == recall
+
+
+def test_fever_scores_are_means_over_claims_without_not_enough_info() -> None:
+    unknown = Claim("2", "y", "Not Enough Info")  # the official scorer ignores case
+    other = Claim("3", "z", "REFUTES", groups=((C0,),))
+    scores = fever_scores([(TWO_GROUPS, [A1, C0]), (unknown, [A0]), (other, [A0])])
+    assert scores.claims == 2
+    assert scores.precision == pytest.approx((1 / 2 + 0) / 2)
+    assert scores.recall == pytest.approx((1 + 0) / 2)
+    assert scores.f1 == pytest.approx(2 * 0.25 * 0.5 / 0.75)
+
+
+def test_cut_off_of_fever_scores_is_an_argument() -> None:
+    predicted = [C0, A1]
+    assert fever_scores([(TWO_GROUPS, predicted)], cut_off=1).recall == 0
+    assert fever_scores([(TWO_GROUPS, predicted)], cut_off=None).recall == 1
+    with pytest.raises(InvalidInput, match="cut_off must be at least 1, or None; got 0"):
+        fever_scores([(TWO_GROUPS, predicted)], cut_off=0)
+    with pytest.raises(InvalidInput, match="No claim counts; there is nothing to score"):
+        fever_scores([])
+
+
+def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    random = np.random.default_rng(0)
+    covered = 0
+    for seed in range(200):
+        interval = bootstrap_interval(random.exponential(1.0, 80), seed=seed, resamples=400)
+        assert interval.low <= interval.mean <= interval.high
+        covered += interval.low <= 1.0 <= interval.high
+    assert 0.86 <= covered / 200 <= 0.99
+
+
+def test_same_seed_gives_the_same_interval() -> None:
+    values = np.random.default_rng(0).random(50)
+    assert bootstrap_interval(values, seed=3) == bootstrap_interval(values, seed=3)
+    assert str(bootstrap_interval(np.ones(5), seed=0)) == "1.000 [1.000, 1.000]"
+
+
+def test_paired_comparison_sees_a_difference_and_no_difference() -> None:
+    random = np.random.default_rng(1)
+    base = random.random(300)
+    better = paired_comparison(base + 0.1 + 0.2 * random.standard_normal(300), base, seed=0)
+    assert better.difference.low > 0
+    assert better.p_value < 0.01
+    assert better.better > better.worse
+    same = paired_comparison(base + 0.2 * random.standard_normal(300), base, seed=0)
+    assert same.difference.low < 0 < same.difference.high
+    assert same.p_value > 0.05
+    equal = paired_comparison(base, base, seed=0)
+    assert (equal.better, equal.worse, equal.p_value) == (0, 0, 1.0)
+
+
+def test_p_values_without_a_difference_are_uniform() -> None:
+    random = np.random.default_rng(2)
+    small = sum(
+        paired_comparison(random.random(40), random.random(40), seed=s, resamples=200).p_value < 0.1
+        for s in range(200)
+    )
+    assert 5 <= small <= 36
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        ([], [], r"values must be finite numbers, .*; got shape \(0,\)"),
+        ([1.0, np.nan], [1.0, 1.0], "values must be finite numbers"),
+        ([1.0, 2.0], [1.0], "theirs has 1 values and ours has 2"),
+    ],
+)
+def test_values_that_cannot_be_compared(
+    ours: list[float], theirs: list[float], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        paired_comparison(ours, theirs, seed=0)
+
+
+def test_level_of_an_interval_is_a_share() -> None:
+    with pytest.raises(InvalidInput, match="level must be a number between 0 and 1; got 2"):
+        bootstrap_interval([1.0], seed=0, level=2)

@@ -1,0 +1,45 @@
+"""A service of `dgn serve` in a process of its own, for the tests."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Running:
+    """A service that runs."""
+
+    process: subprocess.Popen[str]
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextlib.contextmanager
+def started(folder: Path, *options: str, **variables: str) -> Generator[Running]:
+    log = folder / "service.log"
+    environment = {k: v for k, v in os.environ.items() if k != "DGN_CHECK_SHAPES"} | variables
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dgn", "serve", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            text=True,
+            env=environment,
+        )
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("dgn: serving on http://"), log.read_text()
+            yield Running(process, int(line.rpartition(":")[2].split()[0]), log)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()

@@ -1,0 +1,201 @@
+import builtins
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import dgn
+from claim_page import CLAIM, PAGE, TITLE
+from dgn.text.encoders import PooledEncoder
+from dgn.text.explanation.rendering import to_text
+from models import shipped, untrained, wordllama
+
+
+@pytest.fixture
+def selection() -> dgn.PassageSelection:
+    return untrained().select(CLAIM, documents=[{"sentences": PAGE, "title": TITLE}], k=3)
+
+
+def test_text_contains_query_passages_and_reasons(selection: dgn.PassageSelection) -> None:
+    text = str(selection.explain())
+    assert text == to_text(selection.explain())
+    assert CLAIM in text
+    for passage in selection.texts:
+        assert passage in text
+    assert "covers" in text
+    assert "not selected (gain at each step):" in text
+    assert f"{selection.coverage:.0%} of the query is covered" in text
+    assert str(selection.certificate) in text
+
+
+def test_passages_are_numbered_from_0_everywhere(selection: dgn.PassageSelection) -> None:
+    text = str(selection.explain())
+    blocks = re.findall(r"^\[(\d+)\] (.*?)  \(Oriel Tamsett, sentence (\d+)\)$", text, re.MULTILINE)
+    assert [int(number) for number, _, _ in blocks] == list(selection.indices)
+    for number, shown, position in blocks:
+        assert PAGE[int(number)] == shown
+        assert number == position
+    passed = re.findall(r"^    \[(\d+)\] (.*?)  \d", text, re.MULTILINE)
+    assert passed
+    for number, shown in passed:
+        assert PAGE[int(number)] == shown
+    reasons = selection.explain()
+    runners_up = [int(number) for number in re.findall(r"next best: \[(\d+)\]", text)]
+    assert runners_up == [one.runner_up for one in reasons.selected]
+    alike = [int(number) for number in re.findall(r"is covered by \[(\d+)\], too", text)]
+    assert alike == [reasons.why_not(int(number)).like for number, _ in passed]
+
+
+def test_documents_without_a_title_are_numbered_from_0() -> None:
+    documents = [{"sentences": ["A cow."]}, {"sentences": ["No.", "The bridge opened in 1890."]}]
+    found = untrained().select("The bridge opened in 1890", documents=documents, k=1)
+    assert "(document 1, sentence 1)" in str(found.explain())
+
+
+def test_passage_that_adds_no_word_is_described_as_such() -> None:
+    page = ["The bridge opened in 1890.", "The bridge opened in 1890.", "Cows."]
+    text = str(untrained().select("The bridge opened in 1890.", page, k=2).explain())
+    second = text.split("\n\n")[2]
+    assert second.splitlines()[2].strip() == "covers no new word of the query"
+
+
+def test_passage_that_adds_function_words_only_is_described_as_such() -> None:
+    page = ["Bridge opened 1890.", "It was in the end."]
+    selection = untrained().select("The bridge opened in 1890", page, k=2)
+    assert selection.indices == (0, 1)
+    text = str(selection.explain())
+    assert re.search(
+        r"covers only function words of the query: (“in”|“The”|, )+$", text, re.MULTILINE
+    )
+
+
+def test_function_words_are_not_listed_as_covered(selection: dgn.PassageSelection) -> None:
+    text = str(selection.explain())
+    for line in re.findall(r"^    covers (.*)$", text, re.MULTILINE):
+        words = {part.split()[0] for part in line.split(", ")}
+        assert not words & {"and", "for", "the"}
+
+
+def test_long_passages_are_shortened() -> None:
+    long = "The bridge opened in 1890 " + "and then again " * 100
+    other = "Cows and bridges " + "graze " * 100
+    reasons = untrained().select("The bridge opened", [long, other, "No."], k=1).explain()
+    text = str(reasons)
+    assert max(map(len, text.splitlines())) < 420
+    assert "…" in text
+    assert long[:300] in text
+    (passed,) = [line for line in text.splitlines() if line.startswith("    [1]")]
+    assert len(passed) < 140
+    assert reasons.selected[0].passage.text == long, "the data are complete"
+
+
+def test_line_breaks_of_passages_do_not_break_lines() -> None:
+    reasons = untrained().select("The bridge opened", ["The bridge\n\nopened."], k=1).explain()
+    assert "[0] The bridge opened." in str(reasons)
+
+
+def test_selection_without_a_gain_is_described_as_such() -> None:
+    found = untrained().select("Bananas ripen", ["Postgres stores rows."], k=1)
+    assert found.to_dict()["coverage"] < 0.2
+    text = str(found.explain())
+    assert "no passage adds anything to the query" in text
+
+
+def test_empty_selection_is_described() -> None:
+    assert "nothing was selected" in str(shipped().select(CLAIM, PAGE, max_tokens=1).explain())
+
+
+def test_objective_without_coverage_is_described_without_it() -> None:
+    facility = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
+    text = str(facility.select(CLAIM, PAGE, k=2).explain())
+    assert "covered" not in text
+    assert "the selection reaches at least" in text
+
+
+def test_printed_text_is_the_same_without_a_terminal(
+    selection: dgn.PassageSelection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selection.explain().print()
+    assert capsys.readouterr().out.split() == str(selection.explain()).split()
+
+
+def test_printing_works_without_rich(
+    selection: dgn.PassageSelection,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain_find, plain_import = importlib.util.find_spec, builtins.__import__
+
+    def find(name: str, *more: object) -> object:
+        return None if name == "rich" else plain_find(name, *more)
+
+    def load(name: str, *more: object) -> object:
+        if name.partition(".")[0] == "rich":
+            raise ImportError(name)
+        return plain_import(name, *more)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
+    monkeypatch.setattr(builtins, "__import__", load)
+    selection.explain().print()
+    assert capsys.readouterr().out == str(selection.explain()) + "\n"
+
+
+def test_brackets_in_passages_are_not_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "The [bold]bridge[/bold] opened [red]."
+    untrained().select("The bridge opened", [text], k=1).explain().print()
+    assert text in capsys.readouterr().out
+
+
+pytest.importorskip("matplotlib", reason="matplotlib is in dgn[plot]")
+
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("suffix", STARTS)
+def test_explanation_is_drawn_completely(tmp_path: Path, suffix: str) -> None:
+    reasons = untrained().select(CLAIM, PAGE, k=3, titles=TITLE).explain()
+    path = tmp_path / f"why{suffix}"
+    reasons.draw(str(path))
+    assert path.stat().st_size > 1000
+    assert path.read_bytes().startswith(STARTS[suffix])
+    assert [one.name for one in tmp_path.iterdir()] == [path.name], "no partial file is left"
+
+
+def test_failed_drawing_leaves_the_old_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    path = tmp_path / "why.png"
+    path.write_bytes(b"old")
+
+    def fail(_: object, target: Path, **_options: object) -> None:
+        Path(target).write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="disk full"):
+        untrained().select(CLAIM, PAGE, k=1).explain().draw(path)
+    assert path.read_bytes() == b"old"
+    assert [one.name for one in tmp_path.iterdir()] == ["why.png"]
+
+
+def test_figure_of_a_link_replaces_its_target(tmp_path: Path) -> None:
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "why.svg").symlink_to(tmp_path / "figures" / "target.svg")
+    untrained().select(CLAIM, PAGE, k=1).explain().draw(tmp_path / "why.svg")
+    assert (tmp_path / "why.svg").is_symlink()
+    assert (tmp_path / "figures" / "target.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_explanation_without_words_is_drawn(tmp_path: Path) -> None:
+    pooled = dgn.Selector(PooledEncoder(wordllama()))
+    pooled.select(CLAIM, PAGE, k=2).explain().draw(tmp_path / "why.svg")
+    assert (tmp_path / "why.svg").stat().st_size > 1000
+
+
+def test_dollar_signs_are_not_formulas(tmp_path: Path) -> None:
+    found = untrained().select("It cost $5_{ $", ["It cost $5_{ and earned $7.", "No."], k=1)
+    found.explain().draw(tmp_path / "why.png")
+    assert (tmp_path / "why.png").stat().st_size > 1000
