@@ -13,7 +13,7 @@ from dgn.core.functions import (
     Sqrt,
     WeightedCoverage,
 )
-from dgn.core.search import greedy
+from dgn.core.search import greedy, lazy_greedy
 from dgn.errors import InvalidInput
 
 ONE_SET = np.ones((3, 2))
@@ -157,3 +157,13 @@ def test_greedy_with_weights_per_set() -> None:
     items = Items(np.eye(3)[None].repeat(2, axis=0))
     found = greedy(FeatureCoverage(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])), items, 3)
     assert found.indices.tolist() == [[2, 1, 0], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0], (1, 2)])
+def test_weights_and_targets_may_be_lists(weights: object) -> None:
+    features = np.array([[1.0, 0.0], [0.0, 1.0]])
+    f = FeatureCoverage(weights, target=[1.0, 1.0])
+    expected = greedy(FeatureCoverage(np.array([1.0, 2.0])), features, 2)
+    assert greedy(f, features, 2) == lazy_greedy(f, features, 2) == expected
+    with pytest.raises(InvalidInput, match="weights must be an array of numbers; got 'heavy'"):
+        FeatureCoverage("heavy")

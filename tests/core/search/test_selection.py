@@ -64,3 +64,14 @@ def test_fractional_knapsack_divides_the_last_item() -> None:
     gains, costs = np.array([[6.0, 5.0, 1.0]]), np.array([[2.0, 2.0, 4.0]])
     assert fractional_knapsack(gains, costs, np.array([3.0])).tolist() == [8.5]
     assert fractional_knapsack(gains, costs, np.array([100.0])).tolist() == [12.0]
+
+
+def test_a_bound_that_is_not_a_number_proves_nothing() -> None:
+    selections = Selections.of(
+        np.array([[0], [0], [0]]),
+        np.array([[1.0], [1.0], [0.0]]),
+        np.array([[1.0], [1.0], [0.0]]),
+        np.array([np.nan, 2.0, 0.0]),
+    )
+    assert selections.ratios.tolist() == [0.0, 0.5, 1.0]
+    assert [one.certificate.ratio for one in selections] == [0.0, 0.5, 1.0]
