@@ -6,9 +6,9 @@ from dgn.core.functions.coverage import (
     FacilityLocation,
     FeatureCoverage,
     ProbabilisticCoverage,
-    WeightedCoverage,
 )
 from dgn.core.functions.mixture import Mixture
+from dgn.core.functions.weighted import WeightedCoverage
 
 __all__ = [
     "Concave",
