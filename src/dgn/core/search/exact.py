@@ -240,7 +240,7 @@ class _Search:
             part = slice(start, start + self.rows_per_call)
             rows, column = parent[part], item[part]
             gains[rows, column] = self._gains_of(column, nodes.state.rows(rows))
-        order = xp.argsort(gains, axis=1, descending=True, stable=True)
+        order = xp.argsort(-gains, axis=1, stable=True)
         return order, xp.take_along_axis(gains, order, axis=1)
 
     def _gains_of(self, chosen: Array, states: State) -> Float[Array, " nodes"]:

@@ -106,7 +106,7 @@ def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
             "scores", message=f"scores may add up to more than {scores.dtype} can hold."
         )
     ranked = xp.where(items.mask, scores, xp.full_like(scores, -xp.inf))
-    indices = xp.argsort(ranked, axis=1, descending=True, stable=True)[:, :k]
+    indices = xp.argsort(-ranked, axis=1, stable=True)[:, :k]
     counts = xp.minimum(
         xp.sum(items.mask, axis=1, dtype=xp.int64),
         xp.full((items.batch,), k, dtype=xp.int64, device=device_of(scores)),

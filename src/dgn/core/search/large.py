@@ -244,7 +244,7 @@ class _CeilingQueue:
         xp = namespace(gains)
         self.ceilings = xp.where(mask, gains, xp.zeros_like(gains))
         ranked = xp.where(mask, gains, xp.full_like(gains, -xp.inf))
-        self._untouched = xp.argsort(ranked, descending=True, stable=True)
+        self._untouched = xp.argsort(-ranked, stable=True)
         self._untouched_left = int(xp.sum(mask, dtype=xp.int64))
         self._next = 0
         self._evaluated: list[tuple[float, int, int]] = []

@@ -157,7 +157,7 @@ def fractional_knapsack(
 ) -> Float[Array, " batch"]:
     """The largest gain within the budget if items could be divided: an upper bound, [batch]."""
     xp = namespace(gains)
-    order = xp.argsort(gains / costs, axis=1, descending=True)
+    order = xp.argsort(-gains / costs, axis=1, stable=True)
     gains = xp.take_along_axis(gains, order, axis=1)
     costs = xp.take_along_axis(costs, order, axis=1)
     spent_before = xp.cumulative_sum(costs, axis=1) - costs
