@@ -19,9 +19,10 @@ from dgn.evaluation.metrics import scores_at
 from dgn.learn.families import FeatureOptions
 from dgn.learn.families.pooled_table import _EmbeddingPool
 from dgn.text import open_vectors
+from dgn.text.spelling import clean_brackets
 from dgn.text.vectors import mean_rows, unit_rows
 from dgn.text.word_files import VecFile
-from dgn.text.words import clean_brackets, split_words
+from dgn.text.words import split_words
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 VECTORS = DATA / "vectors" / "english-300d.vec.gz"

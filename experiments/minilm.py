@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dgn.core.arrays import Array, Float
 from dgn.text import PooledVectors
 from dgn.text.encoders.minilm.transformer import WordPieces, embed, load_minilm
-from dgn.text.words import clean_brackets
+from dgn.text.spelling import clean_brackets
 
 
 @final

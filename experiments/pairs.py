@@ -156,7 +156,8 @@ def pack(folder: Path) -> None:
     from dgn.selector import Limits, Selector
     from dgn.text.encoders.facets.matching import order_of
     from dgn.text.encoders.minilm.transformer import WordPieces, package_folder
-    from dgn.text.words import normalized, title_text, word_spans
+    from dgn.text.spelling import normalized, title_text
+    from dgn.text.words import word_spans
     from experiments.domains import DOMAINS, read_domain
 
     pieces, selector = WordPieces(), Selector.from_pretrained("untrained")

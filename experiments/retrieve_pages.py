@@ -17,7 +17,8 @@ import bm25s
 from dgn.apps.cli.options import new_file, positive
 from dgn.data import read_claims
 from dgn.files import write_atomically
-from dgn.text.words import split_words, title_text
+from dgn.text.spelling import title_text
+from dgn.text.words import split_words
 
 
 def retrieve(queries: Path, docs: Path, count: int) -> list[dict[str, object]]:

@@ -38,7 +38,7 @@ from dgn.text.encoders.minilm.transformer import (
     load_minilm,
     pair_batch,
 )
-from dgn.text.words import clean_brackets, title_text
+from dgn.text.spelling import clean_brackets, title_text
 
 _LONGEST_CLAIM, _LONGEST_TITLE, _LONGEST_PASSAGE = 48, 16, 90
 _CLAIMS_PER_BATCH = 32

@@ -11,7 +11,7 @@ from dgn.errors import BrokenInput, InvalidInput, MissingExtra
 from dgn.evaluation.baselines import Idf
 from dgn.text import SubwordVectors, open_vectors, token_idf
 from dgn.text.vectors import WordLookup, mean_rows, unit_rows
-from dgn.text.words import clean_brackets, split_words
+from dgn.text.words import split_words
 from models import wordllama
 
 
@@ -94,12 +94,14 @@ def test_default_vectors_load_from_the_wheel_and_know_every_word() -> None:
     assert np.linalg.norm(odd) > 0
 
 
-def test_token_spans_are_rows_and_positions() -> None:
-    text = "Sikkim -LRB- India -RRB-"
-    spans = wordllama().token_spans(text)
-    assert [row for row, _, _ in spans] == list(wordllama().token_rows([text])[0])
-    pieces = [clean_brackets(text)[start:end] for _, start, end in spans]
-    assert "".join(pieces).replace(" ", "") == "Sikkim(India)"
+def test_words_have_the_tokens_that_each_has_alone() -> None:
+    vectors = wordllama()
+    whole = [piece[1:] for piece in vectors.pieces if piece[0] == "▁" and piece[1:].isalpha()]
+    words = [*whole, "1911", "naïve", "zyxlonia", "東京", "it's", "-5", "m^2"]
+    rows, counts = vectors.word_rows(words)
+    alone = vectors.token_rows(words)
+    assert counts.tolist() == [len(tokens) for tokens in alone]
+    assert rows.tolist() == [row for tokens in alone for row in tokens]
 
 
 def test_pieces_are_the_tokens_of_the_table() -> None:

@@ -202,7 +202,7 @@ def _stems(text: str) -> Counter[str]:
 
 @lru_cache(maxsize=200_000)
 def _stem(word: str) -> str:
-    return stem(word)
+    return stem(word.casefold())
 
 
 @lru_cache(maxsize=200_000)

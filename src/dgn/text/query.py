@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import Any, cast
 
 from dgn.errors import InvalidInput
+from dgn.text.repeats import letters_of, same_text_key
 from dgn.text.sentences import split_sentences
-from dgn.text.words import has_words, letters_of, same_text_key
+from dgn.text.words import has_words
 
 _PASSAGE_KEYS = frozenset({"text", "title", "id", "score", "metadata"})
 
@@ -190,19 +191,21 @@ def _of_passages(passages: Iterable[Any], titles: str | Iterable[str] | None) ->
             "split a text into sentences.",
         )
     given = _entries("passages", passages)
+    names = None
+    if titles is not None:
+        names = [str(titles)] * len(given) if isinstance(titles, str) else _texts("titles", titles)
+        if len(names) != len(given):
+            raise InvalidInput(
+                "titles",
+                message=f"titles has {len(names)} entries for {len(given)} passages; pass one "
+                "title for each passage, or one string for all.",
+            )
     if all(isinstance(one, str) for one in given):
-        checked = [Passage(text) for text in _texts("passages", given)]
-    else:
-        checked = [_passage_of(one, number) for number, one in enumerate(given)]
-    if titles is None:
+        texts = _texts("passages", given)
+        return [*map(Passage, texts)] if names is None else [*map(Passage, texts, names)]
+    checked = [_passage_of(one, number) for number, one in enumerate(given)]
+    if names is None:
         return checked
-    names = [str(titles)] * len(checked) if isinstance(titles, str) else _texts("titles", titles)
-    if len(names) != len(checked):
-        raise InvalidInput(
-            "titles",
-            message=f"titles has {len(names)} entries for {len(checked)} passages; pass one title "
-            "for each passage, or one string for all.",
-        )
     return [replace(one, title=title) for one, title in zip(checked, names, strict=True)]
 
 

@@ -14,6 +14,7 @@ import importlib.util
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 from dgn.core.arrays import Array, Float
 from dgn.errors import DGNError, InvalidInput, require_extra
 from dgn.files import fingerprint_of, sampled_fingerprint_of
-from dgn.text.words import clean_brackets, split_tokens, split_words
+from dgn.text.spelling import clean_brackets
+from dgn.text.words import split_tokens, split_words
 
 _TOKENS_PER_CHUNK = 2048
 _MOST_REMEMBERED = 1_000_000
@@ -33,6 +35,7 @@ _ALL_TOKENS = "all-tokens:"
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
 _TOKENIZER = Path("tokenizers") / "l2_supercat_tokenizer_config.json"
 _TOKEN_IDF = Path(__file__).parent / "wordllama_idf.npy"
+_WORD_MARK = "▁"
 _SERIAL_TEXTS = 64
 """Up to this many texts, starting the tokenizer's threads costs more than they save."""
 
@@ -80,8 +83,12 @@ class SubwordVectors(TokenVectors):
         """The tokens as the tokenizer writes them, in the order of the rows of the table."""
 
     @abstractmethod
-    def token_spans(self, text: str) -> list[tuple[int, int, int]]:
-        """For every token of a text, its row and its position: (row, start, end)."""
+    def word_rows(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The tokens of some words, each of which is tokenized by itself.
+
+        Returns:
+            The rows of the tokens of all words, in order, and the number of tokens of each word.
+        """
 
 
 def mean_rows(table: NDArray[Any], rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
@@ -208,12 +215,44 @@ class WordLlamaVectors(SubwordVectors):
 
     @property
     def pieces(self) -> list[str]:
+        return self._pieces
+
+    @cached_property
+    def _pieces(self) -> list[str]:
         return [self._tokenizer.id_to_token(row) for row in range(len(self._table))]
 
-    def token_spans(self, text: str) -> list[tuple[int, int, int]]:
-        """Positions are those in `clean_brackets(text)`."""
-        encoded = self._tokenizer.encode(clean_brackets(text), add_special_tokens=False)
-        return [(row, *span) for row, span in zip(encoded.ids, encoded.offsets, strict=True)]
+    def word_rows(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows = np.array([self._whole_words.get(word, -1) for word in words], np.int64)
+        is_divided = rows < 0
+        counts = np.ones(len(words), np.int64)
+        divided = [word for word, row in zip(words, rows.tolist(), strict=True) if row < 0]
+        if not divided:
+            return rows, counts
+        parts, counts[is_divided] = self._divided_rows(divided)
+        tokens = np.empty(int(counts.sum()), np.int64)
+        is_part = np.repeat(is_divided, counts)
+        tokens[is_part], tokens[~is_part] = parts, rows[~is_divided]
+        return tokens, counts
+
+    def _divided_rows(self, words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        # One call for all of them: no token spans a space, and every word begins with a token that
+        # is marked, so that the tokens of each word are those that it has alone.
+        encoded = self._tokenizer.encode(" ".join(words), add_special_tokens=False)
+        rows = np.array(encoded.ids, np.int64)
+        return rows, np.diff(np.flatnonzero(self._begins_word[rows]), append=len(rows))
+
+    @cached_property
+    def _whole_words(self) -> dict[str, int]:
+        """The words that are one token; half of those of a text are."""
+        return {
+            piece[1:]: row
+            for row, piece in enumerate(self.pieces)
+            if piece.startswith(_WORD_MARK) and piece[1:].isalpha()
+        }
+
+    @cached_property
+    def _begins_word(self) -> NDArray[np.bool_]:
+        return np.array([piece.startswith(_WORD_MARK) for piece in self.pieces])
 
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         cleaned = [clean_brackets(text) for text in texts]

@@ -1,32 +1,52 @@
 """What is known about words: their vectors, how rare they are, their stems.
 
-Each different word is described once and remembered; texts become rows of this table.
+Each different word is described once and remembered; texts become rows of this table. The new words
+of all texts of a call are described together.
 """
 
 from __future__ import annotations
 
-import re
+import itertools
+import os
 import threading
-from collections.abc import Sequence
+import weakref
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.facets import WordTable
+from dgn.text.spelling import normalized
 from dgn.text.vectors import SubwordVectors
-from dgn.text.words import FUNCTION_WORDS, QUESTION_WORDS, normalized, split_piece, stem
+from dgn.text.words import (
+    FUNCTION_WORDS,
+    QUESTION_WORDS,
+    depends_on_context,
+    is_name,
+    is_number,
+    is_year,
+    split_piece,
+    stem,
+    words_in_context,
+)
 
-_YEAR = re.compile(r"1\d{3}|20\d{2}")
 _LONGEST_PIECE = 64
 _MOST_WORDS = 2**17
 """The largest number of different words to remember; then all of them are forgotten."""
+
+_FIRST_ROWS = 2**15
+"""Room at the start; the operating system gives memory to rows when they are written."""
 
 _FREE_ROWS = 4096
 """Rows after the stored words, for those of queries."""
 
 FACTS = 5
 """IDF; whether it is a number, a year, a function word, a question word."""
+
+_NAME_IDF = 6.0
+"""The least IDF of a name such as WHO, whose tokens are those of a common word."""
 
 
 @final
@@ -52,7 +72,8 @@ class WordReader:
     ) -> None:
         self.vectors, self.idf = vectors, idf
         self.words, self.stems, self.table = words, stems, table
-        self._memory = _Memory(self)
+        self.forget()
+        _READERS.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without the words that were met: another process meets its own."""
@@ -72,19 +93,46 @@ class WordReader:
             forgets: Whether words are forgotten when there are too many; rows then mean nothing.
         """
         memory = self._memory
-        rows = [memory.rows(text) for text in texts]
+        rows = memory.rows(texts)
         if forgets and memory.is_full:
-            self._memory = _Memory(self)  # other threads keep the one that they have
+            self.forget()
         return rows, memory.table()
 
-    def describe(self, word: str) -> tuple[NDArray[np.float32], float]:
-        """The vector and the IDF of a word."""
-        rows = [row for row, start, end in self.vectors.token_spans(word) if end > start]
-        tokens = self.vectors.table[rows].astype(np.float32)
-        lengths = np.linalg.norm(tokens, axis=1, keepdims=True)
-        idf = self.idf[rows]
-        total = (idf[:, None] * tokens / np.maximum(lengths, 1e-6)).sum(axis=0)
-        return total / max(float(np.linalg.norm(total)), 1e-6), float(idf.max(initial=0.0))
+    def forget(self) -> None:
+        """Forget the words that were met; threads that are reading keep the memory they have."""
+        self._memory = _Memory(self)
+
+    def describe(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The vectors [words, dimension] and the IDF [words] of some words."""
+        flat, counts = self.vectors.word_rows(words)
+        vectors = np.zeros((len(words), self.vectors.dimension), np.float32)
+        idf = np.zeros(len(words), np.float32)
+        filled = counts > 0
+        if not len(flat):
+            return vectors, idf
+        starts = (np.cumsum(counts) - counts)[filled]
+        taken = np.asarray(self.vectors.table[flat], np.float32)
+        lengths = np.sqrt(np.einsum("td,td->t", taken, taken))
+        weights = self.idf[flat]
+        taken *= (weights / np.maximum(lengths, 1e-6))[:, None]
+        summed = np.add.reduceat(taken, starts, axis=0)
+        norms = np.sqrt(np.einsum("td,td->t", summed, summed))
+        vectors[filled] = summed / np.maximum(norms, 1e-6)[:, None]
+        idf[filled] = np.maximum.reduceat(weights, starts)
+        return vectors, idf
+
+
+_READERS: weakref.WeakSet[WordReader] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    """Another thread of the parent may have been changing a memory, and holds its lock for ever."""
+    for reader in list(_READERS):
+        reader.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)
 
 
 @final
@@ -96,9 +144,10 @@ class _Memory:
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
-        self._vectors: NDArray[Any] = np.zeros((256, reader.vectors.dimension), np.float32)
-        self._facts: NDArray[Any] = np.zeros((256, FACTS), np.float32)
-        self._stem_of: NDArray[Any] = np.zeros(256, np.int64)
+        self._in_context: set[str] = set()
+        self._vectors: NDArray[Any] = np.zeros((_FIRST_ROWS, reader.vectors.dimension), np.float32)
+        self._facts: NDArray[Any] = np.zeros((_FIRST_ROWS, FACTS), np.float32)
+        self._stem_of: NDArray[Any] = np.zeros(_FIRST_ROWS, np.int64)
         if reader.table is not None:
             self._words |= {word: row for row, word in enumerate(reader.words)}
             self._stems |= {stem: number for number, stem in enumerate(reader.stems)}
@@ -126,53 +175,85 @@ class _Memory:
             arrays = (kept(array) for array in (self._vectors, self._facts, self._stem_of))
             return tuple(self._words), tuple(self._stems), WordTable(*arrays)
 
-    def rows(self, text: str) -> list[int]:
-        """The words of a text; no word spans a space, and most pieces are known already."""
-        pieces = normalized(text).split()
-        remembered = self._pieces
-        try:
-            return [row for piece in pieces for row in remembered[piece]]
-        except KeyError:
-            rows = [remembered.get(piece) for piece in pieces]
-            complete = [
-                self._learn(piece) if some is None else some
-                for piece, some in zip(pieces, rows, strict=True)
-            ]
-            return [row for some in complete for row in some]
+    def rows(self, texts: Sequence[str]) -> list[list[int]]:
+        """The words of each text; no word spans a space, and most pieces are known already."""
+        split = [normalized(text).split() for text in texts]
+        remembered: Mapping[str, tuple[int, ...]] = self._pieces
+        new = set(itertools.chain.from_iterable(split)).difference(remembered)
+        if new and (long := self._learn(new)):
+            remembered = ChainMap(long, remembered)
+        rows = [[row for piece in pieces for row in remembered[piece]] for pieces in split]
+        for number, pieces in enumerate(split):
+            if not self._in_context.isdisjoint(pieces):
+                rows[number] = self._rows_in_context(pieces, remembered)
+        return rows
 
     def table(self) -> WordTable:
         """What is known about all words that were met so far."""
         with self._lock:  # the arrays may be exchanged for larger ones
             return WordTable(self._vectors, self._facts, self._stem_of)
 
-    def _learn(self, piece: str) -> tuple[int, ...]:
+    def _rows_in_context(
+        self, pieces: Sequence[str], remembered: Mapping[str, tuple[int, ...]]
+    ) -> list[int]:
+        read = {
+            index: words_in_context(pieces, index)
+            for index, piece in enumerate(pieces)
+            if piece in self._in_context
+        }
         with self._lock:
-            rows = tuple(self._row(word.lower()) for word in split_piece(piece))
-            if len(piece) <= _LONGEST_PIECE:
-                self._pieces[piece] = rows
-        return rows
+            self._add_words(word for words in read.values() for word in words)
+        return [
+            row
+            for index, piece in enumerate(pieces)
+            for row in (
+                map(self._words.__getitem__, read[index]) if index in read else remembered[piece]
+            )
+        ]
 
-    def _row(self, word: str) -> int:
-        row = self._words.get(word)
-        if row is None:
-            row = len(self._words)
-            if row == len(self._stem_of):
-                self._vectors, self._facts, self._stem_of = (
-                    np.concatenate([array, np.zeros_like(array)])
-                    for array in (self._vectors, self._facts, self._stem_of)
-                )
-            self._vectors[row], idf = self._reader.describe(word)
-            is_number = word[0].isdigit()
-            kinds = (
-                is_number,
-                _YEAR.fullmatch(word) is not None,
+    def _learn(self, pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """Remember pieces; those that are too long to be remembered are returned."""
+        with self._lock:
+            split = {piece: split_piece(piece) for piece in pieces}
+            words = {piece: [*map(str.casefold, written)] for piece, written in split.items()}
+            self._add_words(itertools.chain.from_iterable(words.values()))
+            row_of = self._words.__getitem__
+            rows = {piece: tuple(map(row_of, own)) for piece, own in words.items()}
+            long = {piece: own for piece, own in rows.items() if len(piece) > _LONGEST_PIECE}
+            for piece in long:
+                del rows[piece]
+            self._in_context.update(piece for piece in rows if depends_on_context(split[piece]))
+            self._pieces |= rows
+        return long
+
+    def _add_words(self, words: Iterable[str]) -> None:
+        """Describe the words that are new; under the lock."""
+        new = [word for word in dict.fromkeys(words) if word not in self._words]
+        if not new:
+            return
+        first = len(self._words)
+        end = first + len(new)
+        if end > len(self._stem_of):
+            # Other threads read the old arrays; a word never changes.
+            self._vectors, self._facts, self._stem_of = (
+                np.concatenate([array, np.zeros((end, *array.shape[1:]), array.dtype)])
+                for array in (self._vectors, self._facts, self._stem_of)
+            )
+        own = slice(first, end)
+        self._vectors[own], idf = self._reader.describe(new)
+        self._facts[own] = [
+            (
+                max(rarity, _NAME_IDF) if is_name(word) else rarity,
+                is_number(word),
+                is_year(word),
                 word in FUNCTION_WORDS,
                 word in QUESTION_WORDS,
             )
-            self._facts[row] = (idf, *kinds)
-            self._stem_of[row] = self._stems.setdefault(stem(word), len(self._stems))
-            self._words[word] = row
-        return row
+            for word, rarity in zip(new, idf.tolist(), strict=True)
+        ]
+        stems = self._stems
+        self._stem_of[own] = [stems.setdefault(stem(word), len(stems)) for word in new]
+        self._words |= dict(zip(new, range(first, end), strict=True))
 
 
 def _writable(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,28 +1,23 @@
 """What is one word, and when are two words the same?
 
-Words are compared without case and in one Unicode form, and a number is one word, so that 1901
-never resembles 1907.
+Words are compared without case. A number is one word, so that 1901 never resembles 1907, and it is
+the same as another one if both have the same value.
+
+A few words are told apart by the words around them: the WHO is a name and "who" is not, the I of
+World War I is a numeral, and in "1500 soldiers" 1500 is not a year.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
-_BRACKETS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-}
-_SPELLED_OUT = re.compile("|".join(_BRACKETS))
+from dgn.text.spelling import clean_brackets, normalized
+
 FUNCTION_WORDS = frozenset(
     """
     a about above after again against all also although am an and another any are as at be because
@@ -37,25 +32,56 @@ FUNCTION_WORDS = frozenset(
 )
 """English words without content of their own; they weigh little."""
 
+_SHOUTED_FUNCTION_WORDS = frozenset(map(str.upper, FUNCTION_WORDS))
+
 QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "which", "when", "where", "why", "how"})
 """They say what is asked for; a passage that contains them does not answer it."""
 
-ARTICLES = frozenset({"a", "an", "the"})
+_COUNTED = frozenset(
+    """
+    acres animals bodies books cars cases casualties cents children citizens civilians copies cows
+    customers days deaths delegates dollars employees euros families farmers feet fighters foot
+    franks guests hectares homes horses hours houses inhabitants injuries islands items jobs
+    kilograms kilometers kilometres km kg lives lots m marines meters metres miles minutes months
+    members men mg mi migrants mm nights officers pages passengers patients people percent persons
+    pilgrims players points pounds prisoners pupils refugees residents rooms rubles rupees sailors
+    schools seats seconds settlers sheep ships shops slaves soldiers species spectators staff
+    students tanks teachers tickets times tonnes tons trees troops units users victims villages
+    visitors volunteers voters votes weeks women words workers yards years
+    """.split()  # noqa: SIM905
+)
+"""Before one of these, four digits count something: 1500 soldiers, and not the year 1500."""
+
+_BEFORE_YEARS = frozenset({"in", "since", "until", "till", "during", "year"})
+"""After one of these, four digits are a year all the same: since 1978 visitors come by bus."""
 
 _SPELLED_WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
 _WORD_OR_MARK = re.compile(rf"{_SPELLED_WORD.pattern}|[^\w\s]")
 
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|\w")
-_POSSESSIVE = ("'s", "’s")
+_NUMBER = r"(?:(?<![\w)])-)?(?:(?<![\w.])\.)?\d+(?:[.,]\d+)*(?:\^[+-]?\d+)?"
 _LONGEST_WORD = 64
-_LONGEST_REMEMBERED = 64
+_BLOCKS_WITH_MARKS = (
+    (0x300, 0x1E00),
+    (0x20D0, 0x2100),
+    (0x2CE0, 0x2E00),
+    (0x3020, 0x30A0),
+    (0xA660, 0xAC00),
+    (0xFB10, 0xFE30),
+    (0x10100, 0x12000),
+    (0x16A00, 0x17000),
+    (0x1BC00, 0x1BD00),
+    (0x1CF00, 0x1D300),
+    (0x1DA00, 0x1EA00),
+)
+"""Where Unicode has combining marks; to look at every character would take 0.1 s."""
 
-
-def clean_brackets(text: str) -> str:
-    """The text with real brackets in place of `-LRB-` and the like."""
-    if "B-" not in text:  # most sentences have none, and this test is far cheaper
-        return text
-    return _SPELLED_OUT.sub(lambda match: _BRACKETS[match.group()], text)
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_GROUPED_BY_DOTS = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?")
+_DECIMAL = re.compile(r"-?\d*\.?\d+")
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+_POWER = re.compile(r"(\d{1,4})\^\+?(\d{1,2})")
+_SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*$")
 
 
 def split_words(text: str) -> list[str]:
@@ -87,84 +113,177 @@ def has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def title_text(title: str) -> str:
-    """A page title as text: FEVER writes `Ripon_College_-LRB-Wisconsin-RRB-`."""
-    return clean_brackets(title.replace("_", " "))
-
-
-def normalized(text: str) -> str:
-    """The text with real brackets and in one Unicode form."""
-    text = clean_brackets(text)
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
-
-
 def written_words(text: str) -> list[str]:
-    """The words of a text as they are written, in the order in which `WordReader` reads them."""
-    return [word for piece in normalized(text).split() for word in _words_of(piece)]
+    """The words of a text as they are written, in order."""
+    return [word for piece in normalized(text).split() for word in split_piece(piece)]
+
+
+def read_words(text: str) -> list[str]:
+    """The words of a text as they are compared, in the order of `written_words`.
+
+    Examples:
+        >>> read_words("The WHO sent 1500 doctors and 1500 tons, who knows when.")
+        ['the', 'WHO', 'sent', '1500', 'doctors', 'and', '1,500', 'tons', 'who', 'knows', 'when']
+    """
+    pieces = normalized(text).split()
+    read: list[str] = []
+    for index, piece in enumerate(pieces):
+        words = split_piece(piece)
+        in_context = depends_on_context(words)
+        read += words_in_context(pieces, index) if in_context else map(str.casefold, words)
+    return read
 
 
 def word_spans(normal: str) -> list[tuple[int, int]]:
     """Where the words of a normalized text begin and end."""
-    return [match.span() for match in _WORD.finditer(normal)]
+    return [match.span() for match in word_pattern(normal).finditer(normal)]
+
+
+def split_piece(piece: str) -> tuple[str, ...]:
+    """The words of a text without spaces, as they are written."""
+    if piece.isalpha():
+        return (piece[:_LONGEST_WORD],)
+    found = word_pattern(piece).finditer(piece)
+    return tuple(match.group()[:_LONGEST_WORD] for match in found)
+
+
+def depends_on_context(words: Sequence[str]) -> bool:
+    """Whether the words around a piece with these words decide how it is read."""
+    return not _SHOUTED_FUNCTION_WORDS.isdisjoint(words) or any(map(is_year, words))
+
+
+def words_in_context(pieces: Sequence[str], index: int) -> tuple[str, ...]:
+    """The words of one of the pieces of a text, as they are compared.
+
+    Args:
+        pieces: The parts of a normalized text that spaces separate.
+        index: The piece.
+    """
+    words = split_piece(pieces[index])
+    is_shouted = not any(map(str.islower, "".join(pieces)))
+    read: list[str] = []
+    for number, word in enumerate(words):
+        if is_year(word):
+            read.append(f"{int(word):,}" if _is_count(pieces, index, word) else word)
+        elif is_name(word) and not is_shouted:
+            stands_alone = len(word) > 1 or _is_numeral(pieces, index, number)
+            read.append(word if stands_alone else word.casefold())
+        else:
+            read.append(word.casefold())
+    return tuple(read)
 
 
 @lru_cache(maxsize=2**16)
 def stem(word: str) -> str:
-    """The stem of a word: "ships" and "shipping" have that of "ship"; numbers stay as they are."""
-    word = word.lower()
-    if word[0].isdigit():
-        return word.replace(",", "")
-    for ending in _POSSESSIVE:
-        word = word.removesuffix(ending)
-    return _stemmer().stem(word)
+    """The stem of a word that `read_words` returned.
+
+    "ships" and "shipping" have that of "ship". That of a number is its value, and that of a name
+    such as WHO is the name.
+    """
+    if word[-1].isdigit():
+        return _value_of(word)
+    if word.isupper():
+        return word
+    return _stemmer().stem(word.removesuffix("'s"))
 
 
 def stems_of(text: str) -> frozenset[str]:
     """The stems of all words of a text."""
-    return frozenset(map(stem, written_words(text)))
+    return frozenset(map(stem, read_words(text)))
 
 
-def same_text_key(text: str) -> tuple[str, ...]:
-    """Equal for texts that differ in case, punctuation, spaces, Unicode form or articles alone.
-
-    A text without words is equal to itself alone.
-    """
-    pieces = normalized(text).split()
-    return tuple(itertools.chain.from_iterable(map(_key_of, pieces))) or (text,)
+def is_number(word: str) -> bool:
+    """Whether a word is a number."""
+    return word[0].isdigit() or (word[0] in "-." and word[-1].isdigit())
 
 
-def letters_of(text: str) -> tuple[int, ...]:
-    """How often some letters are in a text: equal for texts with an equal `same_text_key`.
-
-    None of these letters is in an article. Of words that are longer than any word, `same_text_key`
-    knows the beginning only; texts that differ after it are told apart here.
-    """
-    text = normalized(text).lower()
-    return text.count("i"), text.count("o"), text.count("s"), text.count("d"), text.count("1")
+def is_year(word: str) -> bool:
+    """Whether a word that `read_words` returned is a year."""
+    return len(word) == 4 and _YEAR.fullmatch(word) is not None
 
 
-def _words_of(piece: str) -> tuple[str, ...]:
-    """The words of a text without spaces; most pieces were met before."""
-    return _remembered_words(piece) if len(piece) <= _LONGEST_REMEMBERED else split_piece(piece)
+def is_name(word: str) -> bool:
+    """Whether a word is a function word in upper case, such as WHO."""
+    return word in _SHOUTED_FUNCTION_WORDS
 
 
-def _key_of(piece: str) -> tuple[str, ...]:
-    """The same in lower case, without articles."""
-    return _remembered_key(piece) if len(piece) <= _LONGEST_REMEMBERED else _key(piece)
+def word_pattern(text: str) -> re.Pattern[str]:
+    """The pattern of the words of this text."""
+    return _PLAIN_WORD if text.isascii() else _word_with_marks()
 
 
-def split_piece(piece: str) -> tuple[str, ...]:
-    """The words of a text without spaces."""
-    return tuple(match.group()[:_LONGEST_WORD] for match in _WORD.finditer(piece))
+def _compiled(marks: str) -> re.Pattern[str]:
+    letters = rf"(?:[^\W\d_]{marks})+"
+    return re.compile(rf"{_NUMBER}|{letters}(?:'{letters})*(?:\^[+-]?\d+)?|\w")
 
 
-def _key(piece: str) -> tuple[str, ...]:
-    words = (word.lower() for word in split_piece(piece))
-    return tuple(word for word in words if word not in ARTICLES)
+_PLAIN_WORD = _compiled("")
 
 
-_remembered_words = lru_cache(maxsize=2**17)(split_piece)
-_remembered_key = lru_cache(maxsize=2**17)(_key)
+@cache
+def _word_with_marks() -> re.Pattern[str]:
+    """The same with combining marks: vowels of Hindi and Bengali, points of Arabic."""
+    characters = [chr(code) for block in _BLOCKS_WITH_MARKS for code in range(*block)]
+    kinds = map(unicodedata.category, characters)
+    marks = "".join(c for c, kind in zip(characters, kinds, strict=True) if kind in ("Mn", "Mc"))
+    return _compiled(f"[{marks}]*")
+
+
+def _is_count(pieces: Sequence[str], index: int, word: str) -> bool:
+    """Whether four digits count something: 1500 soldiers, $1500, 1500%."""
+    piece = pieces[index]
+    start = piece.find(word)
+    after = piece[start + len(word) :]
+    if (
+        after.startswith(("%", "‰"))
+        or unicodedata.category(piece[start - 1 : start] or " ") == "Sc"
+    ):
+        return True
+    if after or (index and pieces[index - 1].casefold() in _BEFORE_YEARS):
+        return False
+    following = split_piece(pieces[index + 1])[:1] if index + 1 < len(pieces) else ()
+    return any(word.casefold() in _COUNTED for word in following)
+
+
+def _is_numeral(pieces: Sequence[str], index: int, number: int) -> bool:
+    """Whether a single "A" or "I" is a name: Hepatitis A, World War I."""
+    piece = pieces[index].lstrip("'\"([{")
+    if number:
+        return True
+    if not index or _SENTENCE_END.search(pieces[index - 1]):
+        return piece[1:2] == "-"  # A-levels
+    if piece[:1] == "A":
+        return True
+    before = pieces[index - 1]
+    is_first = index == 1 or _SENTENCE_END.search(pieces[index - 2]) is not None
+    follows_name = before[:1].isupper() and before.lower() not in FUNCTION_WORDS
+    following = pieces[index + 1] if index + 1 < len(pieces) else ""
+    return follows_name and (not is_first or len(piece) > 1 or not following[:1].islower())
+
+
+def _value_of(number: str) -> str:
+    """The value of a number, in one spelling; a list such as 1,2,3 is what it is."""
+    if not number.isascii():
+        number = "".join(str(unicodedata.digit(c, c)) for c in number)
+    text = number
+    if power := _POWER.fullmatch(text):
+        text = str(int(power[1]) ** int(power[2]))
+    elif _GROUPED.fullmatch(text):
+        text = text.replace(",", "")
+    elif _GROUPED_BY_DOTS.fullmatch(text):
+        text = text.replace(".", "").replace(",", ".")
+    elif _DECIMAL_COMMA.fullmatch(text):
+        text = text.replace(",", ".")
+    elif not _DECIMAL.fullmatch(text):
+        return text
+    whole, _, fraction = text.lstrip("-").partition(".")
+    value = whole.lstrip("0") or "0"
+    if fraction := fraction.rstrip("0"):
+        value += f".{fraction}"
+    if text.startswith("-") and value != "0":
+        value = f"-{value}"
+    # Only four digits as they stand may be a year.
+    return f"{int(value):,}" if _YEAR.fullmatch(value) and value != number else value
 
 
 class _Stemmer(threading.local):

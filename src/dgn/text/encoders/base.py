@@ -30,11 +30,15 @@ class Facet:
     Attributes:
         name: As explanations call it.
         features: The features that stand for it.
+        stem: The stem of a word, which the forms of the word share; empty if it is not a word.
+        is_content: Whether it is more than a function word.
         is_asked: Whether it is what a question asks for, such as a date, and not a word.
     """
 
     name: str
     features: tuple[int, ...]
+    stem: str = ""
+    is_content: bool = True
     is_asked: bool = False
 
 

@@ -16,7 +16,8 @@ from dgn.core.search.steps import Step, explain
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import Facet
 from dgn.text.query import Passage, Query
-from dgn.text.words import FUNCTION_WORDS, stem, stems_of, title_text
+from dgn.text.spelling import title_text
+from dgn.text.words import stems_of
 
 Source: TypeAlias = Literal["text", "title", "similar", "asked"]
 
@@ -124,6 +125,8 @@ class Explanation:
         passed: The other passages, the largest gains first.
         certificate: How close to the best possible set the selection is.
         words: The words of the query; empty if the objective does not define coverage.
+        content_words: The numbers of the words that are not function words, or of all if there are
+            none.
         weights: How much each word counts; they sum to 1.
         coverage: [selected + 1, words], how far each word is covered after so many selections.
         per_token: Whether passages were selected by gain per token.
@@ -134,17 +137,10 @@ class Explanation:
     passed: tuple[PassedPassage, ...]
     certificate: Certificate
     words: tuple[str, ...]
+    content_words: tuple[int, ...]
     weights: tuple[float, ...]
     coverage: NDArray[np.float64]
     per_token: bool = False
-
-    @property
-    def content_words(self) -> tuple[int, ...]:
-        """The numbers of the words that are not function words, or of all if there are none."""
-        content = [
-            number for number, word in enumerate(self.words) if word.lower() not in FUNCTION_WORDS
-        ]
-        return tuple(content or range(len(self.words)))
 
     def why_not(self, index: int) -> PassedPassage:
         """Why this passage was not selected."""
@@ -219,6 +215,7 @@ def explain_passages(
     """
     steps = explain(objective, items, selection)
     names = tuple(facet.name for facet in facets)
+    content = [number for number, facet in enumerate(facets) if facet.is_content]
     word_weights = np.array([weights[list(facet.features)].sum() for facet in facets])
     word_weights = word_weights / (word_weights.sum() or 1.0)
     coverage = np.zeros((len(steps) + 1, len(facets)))
@@ -255,6 +252,7 @@ def explain_passages(
         _passed(query, selection, objective, items, steps),
         selection.certificate,
         names,
+        tuple(content or range(len(facets))),
         tuple(word_weights.tolist()),
         coverage,
         per_token,
@@ -280,17 +278,17 @@ def _increases(
     words: dict[str, WordCoverage] = {}  # a word that the query repeats is told once
     for n in increased:
         name = facets[n].name
-        source = "asked" if facets[n].is_asked else _source(name, *stems)
+        source = "asked" if facets[n].is_asked else _source(facets[n].stem, *stems)
         words.setdefault(
             name.lower(), WordCoverage(name, float(before[n]), float(after[n]), source)
         )
     return tuple(words.values())
 
 
-def _source(word: str, text: frozenset[str], title: frozenset[str]) -> Source:
-    if stem(word) in text:
+def _source(stem: str, text: frozenset[str], title: frozenset[str]) -> Source:
+    if stem in text:
         return "text"
-    return "title" if stem(word) in title else "similar"
+    return "title" if stem in title else "similar"
 
 
 def _passed(

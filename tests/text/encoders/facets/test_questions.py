@@ -53,6 +53,15 @@ def test_dates_and_numbers() -> None:
     assert not any(contains("a number", text) for text in ("in 1911", "someone", "no men"))
 
 
+def test_a_word_that_only_looks_like_a_date_or_a_number() -> None:
+    texts = ("1500 soldiers died", "an august body on the march", "it may end", "$1500")
+    assert not any(contains("a date", text) for text in texts)
+    assert all(contains("a date", text) for text in ("4 May", "in august", "March 1911", "by 1500"))
+    assert all(contains("a number", text) for text in ("1500 soldiers", "one train left"))
+    texts = ("No one knows how the soldiers died", "one of them", "the other one", "in 1500")
+    assert not any(contains("a number", text) for text in texts)
+
+
 def test_the_passage_with_a_date_or_a_number_is_first() -> None:
     selector = dgn.Selector.from_pretrained()
     assert selector.select("When did the last train run?", PASSAGES, k=1).indices == (1,)

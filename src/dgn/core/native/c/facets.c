@@ -467,7 +467,8 @@ void DGN_NAMED(dgn_facets, DGN_ISA)(const dgn_words *words, const dgn_facet_weig
             numbers[a],
         };
         memcpy(basic, values, sizeof values);
-        for (int r = 0; length && r < RELATIVE; r++)
+        /* A line of numbers alone, such as "17", says nothing about the others. */
+        for (int r = 0; length && numbers[a] < 1 && r < RELATIVE; r++)
             if (relative[r] > best_of[r])
                 best_of[r] = relative[r];
     }
@@ -485,7 +486,7 @@ void DGN_NAMED(dgn_facets, DGN_ISA)(const dgn_words *words, const dgn_facet_weig
             const float *const own_words = projected + a * w->projected;
             memcpy(seen, statistics + a * STATISTICS, (BASIC + RELATIVE) * sizeof(float));
             for (int r = 0; r < RELATIVE; r++)
-                seen[BASIC + RELATIVE + r] = seen[BASIC + r] - best_of[r];
+                seen[BASIC + RELATIVE + r] = -positive(best_of[r] - seen[BASIC + r]);
             for (int64_t p = 0; p < w->projected; p++) {
                 seen[STATISTICS + p] = asked[p];
                 seen[STATISTICS + w->projected + p] = own_words[p];

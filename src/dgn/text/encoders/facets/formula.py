@@ -314,7 +314,9 @@ def _statistics(matches: Matches, levels: _Levels, mask: Array) -> Array:
         ],
         axis=-1,
     )
-    best = xp.max(relative * mask[..., None], axis=1, keepdims=True)
+    # A line of numbers alone, such as "17", says nothing about the others.
+    compared = mask * xp.astype(matches.numbers < 1, mask.dtype)
+    best = xp.max(relative * compared[..., None], axis=1, keepdims=True)
     like = matches.likeness
     first = xp.astype(matches.position == 0, like.dtype) * matches.is_ordered
     words = xp.sum(xp.astype(matches.real, like.dtype), axis=-1)
@@ -333,7 +335,7 @@ def _statistics(matches: Matches, levels: _Levels, mask: Array) -> Array:
         like * 0 + xp.max(xp.sum(matches.title * alpha, axis=-1), axis=1, keepdims=True),
     ]
     basic = xp.stack(basic, axis=-1)
-    return xp.concat([basic, relative, relative - best], axis=-1) * mask[..., None]
+    return xp.concat([basic, relative, -_relu(best - relative)], axis=-1) * mask[..., None]
 
 
 def _neighbours(covered: Array, follows: Array) -> tuple[Array, Array]:

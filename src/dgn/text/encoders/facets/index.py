@@ -18,9 +18,9 @@ from dgn.text.encoders.base import PreparedPassages
 from dgn.text.encoders.facets.matching import order_of
 from dgn.text.encoders.facets.questions import with_asked
 from dgn.text.query import Passage, Query
+from dgn.text.spelling import title_text
 from dgn.text.vectors import SubwordVectors
 from dgn.text.vocabulary import WordReader
-from dgn.text.words import title_text
 
 _WORDS = "words.json"
 _ARRAYS = {

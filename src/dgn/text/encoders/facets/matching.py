@@ -15,9 +15,9 @@ from dgn.core.arrays import Array, Bool, Float, Int
 from dgn.core.native.facets import QueryWords, WordTable, query_words
 from dgn.errors import InvalidInput
 from dgn.text.query import Passage, Query
+from dgn.text.spelling import title_text
 from dgn.text.vectors import unit_rows
 from dgn.text.vocabulary import WordReader
-from dgn.text.words import title_text
 
 SAME_STEM = 0.9
 """The similarity of two forms of a word."""

@@ -18,7 +18,15 @@ import numpy as np
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.text.encoders.base import Facet
 from dgn.text.query import Query
-from dgn.text.words import QUESTION_WORDS, written_words
+from dgn.text.words import (
+    FUNCTION_WORDS,
+    QUESTION_WORDS,
+    is_number,
+    is_year,
+    read_words,
+    stem,
+    written_words,
+)
 
 _WEIGHT = 0.1
 """What the thing asked for weighs, where all words of the query together weigh 1."""
@@ -32,19 +40,39 @@ _AUXILIARIES = frozenset(
 )
 _DATE_WORDS = frozenset(
     """
-    january february march april june july august september october november december monday
-    tuesday wednesday thursday friday saturday sunday century decade
+    january february april june july september october november december monday tuesday wednesday
+    thursday friday saturday sunday century decade
+    """.split()  # noqa: SIM905
+)
+_AMBIGUOUS_MONTHS = frozenset({"march", "may", "august"})
+_BEFORE_MONTHS = frozenset(
+    """
+    in since until till during early late mid last next this every each
     """.split()  # noqa: SIM905
 )
 _NUMBER_WORDS = frozenset(
     """
-    one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
+    two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
     seventy eighty ninety hundred thousand million billion half dozen percent
     """.split()  # noqa: SIM905
 )
-_YEAR = re.compile(r"1\d{3}|20\d{2}")
-_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
-_LETTERS = re.compile(r"[^\W\d_]+")
+_BEFORE_PRONOUNS = frozenset(
+    """
+    no any every some each this that which another the
+    """.split()  # noqa: SIM905
+)
+"""After one of these, "one" is a pronoun: no one knows."""
+
+
+def _hint(words: frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join([r"\d", "[¼-¾⅐-⅞²³¹⁰-⁹]", *sorted(words)]), re.IGNORECASE)
+
+
+_HINTS = {
+    _DATE: _hint(_DATE_WORDS | _AMBIGUOUS_MONTHS),
+    _NUMBER: _hint(_NUMBER_WORDS | {"one"}),
+}
+"""A text without one of these contains no date, or no number."""
 
 
 class Asked(NamedTuple):
@@ -65,7 +93,7 @@ def asked_of(query: str) -> Asked | None:
         'a number'
         >>> asked_of("It was closed when the ice came.")
     """
-    words = [word.lower() for word in written_words(query)]
+    words = [*map(str.casefold, written_words(query))]
     if "?" not in query and not _begins_as_a_question(words):
         return None
     for position, (word, after) in enumerate(zip(words, [*words[1:], ""], strict=True)):
@@ -92,18 +120,48 @@ def facets_of(query: str) -> tuple[Facet, ...]:
     return tuple(
         Facet(f"{word} ({asked.kind})", (position,), is_asked=True)
         if asked is not None and asked.word == position
-        else Facet(word, (position,))
-        for position, word in enumerate(written_words(query))
+        else Facet(word, (position,), stem(read), is_content=read not in FUNCTION_WORDS)
+        for position, (word, read) in enumerate(
+            zip(written_words(query), read_words(query), strict=True)
+        )
     )
 
 
 def contains(kind: str, text: str) -> bool:
     """Whether a text contains a thing of this kind; a year is not an answer to "how many"."""
-    is_year = [_YEAR.fullmatch(digits) is not None for digits in _DIGITS.findall(text)]
-    if any(is_year) if kind == _DATE else not all(is_year):
-        return True
-    words = _DATE_WORDS if kind == _DATE else _NUMBER_WORDS
-    return not words.isdisjoint(_LETTERS.findall(text.lower()))
+    if not _HINTS[kind].search(text):  # most texts have none, and this is far cheaper
+        return False
+    words = read_words(text)
+    if kind == _DATE:
+        return any(
+            is_year(word)
+            or word in _DATE_WORDS
+            or (word in _AMBIGUOUS_MONTHS and _names_month(words, position))
+            for position, word in enumerate(words)
+        )
+    return any(
+        (is_number(word) and not is_year(word))
+        or word in _NUMBER_WORDS
+        or (word == "one" and _counts_one(words, position))
+        for position, word in enumerate(words)
+    )
+
+
+def _names_month(words: Sequence[str], position: int) -> bool:
+    """Whether "march" is the month: 4 March, in March, March 1911."""
+    before = words[position - 1] if position else ""
+    after = words[position + 1] if position + 1 < len(words) else ""
+    is_dated = any(word and is_number(word) for word in (before, after))
+    return is_dated or before in _BEFORE_MONTHS
+
+
+def _counts_one(words: Sequence[str], position: int) -> bool:
+    """Whether "one" is a number: one train, and not "no one" or "one of them"."""
+    before = words[position - 1] if position else ""
+    after = words[position + 1] if position + 1 < len(words) else ""
+    if not after:
+        return not before
+    return before not in _BEFORE_PRONOUNS and after not in FUNCTION_WORDS
 
 
 def with_asked(

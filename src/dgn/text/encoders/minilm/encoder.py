@@ -39,9 +39,10 @@ from dgn.text.encoders.facets.matching import (
 )
 from dgn.text.encoders.facets.questions import facets_of, with_asked
 from dgn.text.query import Query
+from dgn.text.spelling import normalized, title_text
 from dgn.text.vectors import token_idf
 from dgn.text.vocabulary import WordReader
-from dgn.text.words import normalized, title_text, word_spans
+from dgn.text.words import word_spans
 
 _LONGEST_TEXT, _LONGEST_QUERY, _LONGEST_TITLE, _LONGEST_PASSAGE = 254, 48, 16, 96
 _TITLE_END = 1012
