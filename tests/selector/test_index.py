@@ -1,13 +1,11 @@
 """An index of passages: the same selections as without it, from memory and from a folder."""
 
-import json
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from dgn import BrokenInput, InvalidInput, Selector
+from dgn import InvalidInput, Selector
 from dgn.selector import PassageIndex
 
 PAGES = [
@@ -116,27 +114,26 @@ def test_without_kernels_the_texts_are_read_again(
     assert selector.load_index(tmp_path).select(QUERIES[0], k=3) == plain.select(QUERIES[0], k=3)
 
 
-def test_a_damaged_index_is_refused(
-    selector: Selector, index: PassageIndex, tmp_path: Path
+def test_integer_ids_are_ids(selector: Selector) -> None:
+    pages = [{"id": n, "text": f"The {name} is here."} for n, name in ((1, "bridge"), (0, "lake"))]
+    index = selector.index(pages)
+    assert index.select("bridge", documents=[1]).texts == ("The bridge is here.",)
+    assert index.select("bridge", documents=["0"]).texts == ("The lake is here.",)
+    with pytest.raises(InvalidInput, match="2"):
+        index.select("bridge", documents=[2])
+
+
+def test_another_encoder_is_refused(
+    selector: Selector, index: PassageIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.save(tmp_path)
-    rows = np.load(tmp_path / "rows.npy")
-    rows[3] = 10**9
-    np.save(tmp_path / "rows.npy", rows)
-    with pytest.raises(BrokenInput, match="do not fit together"):
-        selector.load_index(tmp_path)
-    np.save(tmp_path / "rows.npy", rows.astype(np.int32))
-    with pytest.raises(BrokenInput, match=r"rows\.npy: .*int64"):
-        selector.load_index(tmp_path)
-    (tmp_path / "passages.jsonl").write_text('{"words": 1}\n')
-    with pytest.raises(BrokenInput, match=r"passages\.jsonl, line 1: is not a passage"):
-        selector.load_index(tmp_path)
-    about = json.loads((tmp_path / "index.json").read_text())
-    (tmp_path / "index.json").write_text(json.dumps(about | {"reader": "other"}))
+    monkeypatch.setattr(type(selector.encoder), "fingerprint", "another")
     with pytest.raises(InvalidInput, match="other word vectors"):
         selector.load_index(tmp_path)
-    (tmp_path / "index.json").write_text("[]")
-    with pytest.raises(BrokenInput, match=r"index\.json"):
-        selector.load_index(tmp_path)
-    with pytest.raises(BrokenInput, match="cannot be read"):
-        selector.load_index(tmp_path / "nothing")
+
+
+def test_metadata_that_json_cannot_hold(selector: Selector, tmp_path: Path) -> None:
+    index = selector.index([{"text": "A bridge.", "size": {1, 2}}])
+    with pytest.raises(InvalidInput, match="cannot be saved as JSON"):
+        index.save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()

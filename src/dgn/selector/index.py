@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.array_files import map_arrays, write_arrays
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.files import write_atomically
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
@@ -22,8 +22,9 @@ from dgn.text.query import Passage, Query, checked_query
 if TYPE_CHECKING:
     from dgn.selector.selector import Selector
 
-_PASSAGES, _ABOUT, _TWINS = "passages.jsonl", "index.json", "twins.npy"
-_FORMAT = "dgn-index-1"
+_FILE = "index.safetensors"
+_FORMAT = "dgn-index-2"
+_PASSAGES, _TWINS = "index.passages", "index.twins"
 
 
 @final
@@ -67,7 +68,7 @@ class PassageIndex:
         Args:
             query: A claim or a question.
             documents: The documents to select from, by their id or their number in the index; by
-                default all of them.
+                default all of them. If some ids are numbers, a number is an id.
             limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
         Raises:
@@ -80,63 +81,71 @@ class PassageIndex:
             chosen: list[int] = indices.tolist()
             passages = tuple(passages[index] for index in chosen)
         asked = Query(text, passages)
-        asked.__dict__["twins"] = self._twins_of(indices)  # where cached_property looks first
+        twins = self._twins[indices]
+        is_distinct = len(np.unique(twins)) == len(twins)
+        known = tuple(range(len(twins))) if is_distinct else asked.twins_of(twins.tolist())
+        asked.__dict__["twins"] = known  # where cached_property looks first
         if self._prepared is None:
             return self._selector.select_queries([asked], checked)[0]
         objective, items = self._prepared.encode(asked, indices)
         return self._selector.select_encoded([asked], checked, objective, items)[0]
 
     def save(self, folder: str | Path) -> None:
-        """Write the index into a folder, from which `Selector.load_index` maps it into memory."""
+        """Write the index into a folder, from which `Selector.load_index` maps it into memory.
+
+        The index is one file. An existing one is replaced in one step: processes that have opened
+        it keep what they have, and a process that is killed while it saves leaves the old one.
+        """
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         try:
             lines = "".join(json.dumps(_as_row(passage)) + "\n" for passage in self.passages)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise InvalidInput(
                 "metadata", message=f"The metadata of a document cannot be saved as JSON: {error}."
             ) from None
-        write_atomically(folder / _PASSAGES, lines)
-        np.save(folder / _TWINS, self._twins, allow_pickle=False)
-        if self._prepared is not None:
-            self._prepared.save(folder)
-        about = {
+        prepared = {} if self._prepared is None else self._prepared.arrays()
+        arrays = {
+            _PASSAGES: np.frombuffer(lines.encode(), np.uint8),
+            _TWINS: self._twins,
+            **prepared,
+        }
+        metadata = {
             "format": _FORMAT,
             "reader": self._selector.encoder.fingerprint,
-            "passages": len(self.passages),
-            "prepared": self._prepared is not None,
+            "prepared": json.dumps(bool(prepared)),
         }
-        write_atomically(folder / _ABOUT, json.dumps(about, indent=2))
+        folder.mkdir(parents=True, exist_ok=True)
+        write_arrays(folder / _FILE, arrays, metadata)
 
     @classmethod
     def load(cls, selector: Selector, folder: Path) -> PassageIndex:
         """Open what `save` wrote.
 
         Raises:
-            BrokenInput: A file is missing, damaged, or from another version.
+            BrokenInput: The file is missing, damaged, or from another version.
             InvalidInput: The index was made with other word vectors.
         """
-        about = _read_json(folder / _ABOUT)
-        if about.get("format") != _FORMAT:
-            found = repr(about.get("format"))
-            raise BrokenInput(folder / _ABOUT, None, found=found, allowed=_FORMAT)
-        if about.get("reader") != selector.encoder.fingerprint:
+        path = folder / _FILE
+        arrays, metadata = map_arrays(path, {_PASSAGES: 1, _TWINS: 1})
+        if metadata.get("format") != _FORMAT:
+            raise BrokenInput(path, None, found=repr(metadata.get("format")), allowed=_FORMAT)
+        if metadata.get("reader") != selector.encoder.fingerprint:
             raise InvalidInput(
                 "folder",
                 message=f"{folder} was made with another encoder or other word vectors; make it "
                 "again with selector.index(documents).save(folder).",
             )
-        passages = tuple(_read_passages(folder / _PASSAGES))
-        if len(passages) != about.get("passages"):
-            allowed = f"{about.get('passages')} passages"
-            raise BrokenInput(folder / _PASSAGES, None, found=str(len(passages)), allowed=allowed)
-        try:
-            twins: Any = np.load(folder / _TWINS, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise BrokenInput(folder / _TWINS, None, message=f"cannot be read ({error}).") from None
-        if twins.dtype != np.int64 or twins.shape != (len(passages),):
-            raise BrokenInput(folder / _TWINS, None, message="does not fit the passages.")
-        prepared = selector.encoder.load_prepared(folder) if about.get("prepared") else None
+        passages = tuple(_read_passages(path, bytes(arrays.pop(_PASSAGES))))
+        twins = np.array(arrays.pop(_TWINS))
+        inside = twins.dtype == np.int64 and twins.shape == (len(passages),)
+        if not inside or not passages or twins.min() < 0 or twins.max() >= len(passages):
+            raise BrokenInput(path, None, message="its repeats do not fit; make it again.")
+        prepared = None
+        if metadata.get("prepared") == "true":
+            try:
+                prepared = selector.encoder.load_prepared(arrays)
+            except InvalidInput as error:
+                raise BrokenInput(path, None, message=str(error)) from None
         return cls(selector, passages, twins, prepared)
 
     @cached_property
@@ -145,14 +154,19 @@ class PassageIndex:
 
     @cached_property
     def _documents(self) -> dict[str | int, list[int]]:
-        """Where the passages of each document are, by its number and by its id."""
-        found: dict[str | int, list[int]] = {}
+        """Where the passages of each document are, by its id and by its number."""
+        by_id: dict[str | int, list[int]] = {}
+        by_number: dict[str | int, list[int]] = {}
         for index, passage in enumerate(self.passages):
             if passage.document is not None:
-                found.setdefault(passage.document, []).append(index)
+                by_number.setdefault(passage.document, []).append(index)
             if passage.id is not None:
-                found.setdefault(passage.id, []).append(index)
-        return found
+                by_id.setdefault(passage.id, []).append(index)
+        # Ids that were given as numbers were made strings; a number then means such an id.
+        as_numbers: dict[str | int, list[int]] = {
+            int(one): indices for one, indices in by_id.items() if _is_number(one)
+        }
+        return (as_numbers or by_number) | by_id
 
     def _indices_of(self, documents: Iterable[str | int]) -> NDArray[np.int64]:
         if isinstance(documents, str):
@@ -167,10 +181,10 @@ class PassageIndex:
             raise InvalidInput("documents", found="none", allowed="at least one document")
         return np.array(list(dict.fromkeys(indices)), np.int64)
 
-    def _twins_of(self, indices: NDArray[np.int64]) -> tuple[int, ...]:
-        first: dict[int, int] = {}
-        twins = self._twins[indices].tolist()
-        return tuple(first.setdefault(twin, number) for number, twin in enumerate(twins))
+
+def _is_number(identifier: str | int) -> bool:
+    text = str(identifier)
+    return text.removeprefix("-").isdecimal() and str(int(text)) == text
 
 
 def _as_row(passage: Passage) -> dict[str, Any]:
@@ -178,25 +192,16 @@ def _as_row(passage: Passage) -> dict[str, Any]:
     return {"text": passage.text, **row}
 
 
-def _read_passages(path: Path) -> Sequence[Passage]:
+def _read_passages(path: Path, content: bytes) -> Sequence[Passage]:
     passages: list[Passage] = []
-    try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    passages.append(Passage(**json.loads(line)))
-                except (ValueError, TypeError) as error:
-                    raise BrokenInput(
-                        path, number, message=f"is not a passage ({error})."
-                    ) from None
-    except OSError as error:
-        raise BrokenInput(path, None, message=f"cannot be read ({error}).") from None
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            passage = Passage(**json.loads(line))
+            if not isinstance(cast("Any", passage.text), str):
+                raise TypeError("its text is not a string")
+        except (ValueError, TypeError, RecursionError) as error:
+            raise BrokenInput(
+                path, None, message=f"passage {number} cannot be read ({error})."
+            ) from None
+        passages.append(passage)
     return passages
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BrokenInput(path, None, message=f"cannot be read ({error}).") from None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

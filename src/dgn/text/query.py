@@ -89,18 +89,35 @@ class Query:
 
     @cached_property
     def twins(self) -> tuple[int, ...]:
-        """For each passage, the first one with the same text and title: itself, if it is new.
+        """For each passage, the one that stands for all with the same text and title.
 
-        Case, punctuation, spaces, articles and the Unicode form make no difference.
+        Nearly always it is the passage itself. Case, ordinary punctuation, spaces and spelling make
+        no difference; see `dgn.text.repeats`.
         """
         prints = [(passage.title, letters_of(passage.text)) for passage in self.passages]
         if len(set(prints)) == len(prints):
             return tuple(range(len(prints)))  # nearly always, and found out in a tenth of the time
         first: dict[Any, int] = {}
-        return tuple(
-            first.setdefault((passage.title, same_text_key(passage.text)), index)
-            for index, passage in enumerate(self.passages)
-        )
+        keys = [(passage.title, same_text_key(passage.text)) for passage in self.passages]
+        return self.twins_of([first.setdefault(key, n) for n, key in enumerate(keys)])
+
+    def twins_of(self, groups: Sequence[int]) -> tuple[int, ...]:
+        """The passage that stands for each one, given passages that are equal.
+
+        It is the one with the best score; then, of loose passages, whose order must not matter, the
+        shortest one; then the first one.
+
+        Args:
+            groups: A number for each passage, the same for passages that are equal.
+        """
+        scores = self.scores or [0.0] * len(groups)
+        best: dict[int, tuple[Any, ...]] = {}
+        for index, (group, passage) in enumerate(zip(groups, self.passages, strict=True)):
+            is_loose = passage.position is None
+            size = (len(passage.text), passage.text) if is_loose else (0, "")
+            rank = (-scores[index], *size, index)
+            best[group] = min(best.get(group, rank), rank)
+        return tuple(best[group][-1] for group in groups)
 
     @property
     def scores(self) -> list[float] | None:

@@ -17,6 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.array_files import MappedArray
 from dgn.core.native.facets import WordTable
 from dgn.text.spelling import normalized
 from dgn.text.vectors import SubwordVectors
@@ -258,7 +259,4 @@ class _Memory:
 
 def _writable(array: NDArray[Any]) -> NDArray[Any]:
     """A copy to write into; a file that is mapped into memory stays as it is."""
-    if isinstance(array, np.memmap):
-        mapped: Any = array
-        return np.memmap(mapped.filename, mapped.dtype, "c", mapped.offset, mapped.shape)
-    return array.copy()
+    return array.private() if isinstance(array, MappedArray) else array.copy()

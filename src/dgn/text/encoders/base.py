@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,8 +54,8 @@ class PreparedPassages(ABC):
         """
 
     @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write files that `Encoder.load_prepared` reads."""
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays of float32, int64, uint8 or bool that `Encoder.load_prepared` takes."""
 
 
 class Encoder(ABC):
@@ -93,9 +92,13 @@ class Encoder(ABC):
         del passages
         return None
 
-    def load_prepared(self, folder: Path) -> PreparedPassages | None:
-        """What `PreparedPassages.save` wrote; None if this encoder prepares nothing."""
-        del folder
+    def load_prepared(self, arrays: Mapping[str, NDArray[Any]]) -> PreparedPassages | None:
+        """Passages from what `PreparedPassages.arrays` returned, which may be mapped into memory.
+
+        Raises:
+            InvalidInput: The arrays do not fit together.
+        """
+        del arrays
         return None
 
     def facets(self, query: str) -> tuple[Facet, ...]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any, cast, final
 
 import numpy as np
@@ -94,10 +93,10 @@ class FacetEncoder(Encoder):
             return None
         return IndexedWords.of(self.vectors, self.idf, self._kernel, passages)
 
-    def load_prepared(self, folder: Path) -> IndexedWords | None:
+    def load_prepared(self, arrays: Mapping[str, NDArray[Any]]) -> IndexedWords | None:
         if not native.is_available():
             return None
-        return IndexedWords.load(self.vectors, self.idf, self._kernel, folder)
+        return IndexedWords.load(self.vectors, self.idf, self._kernel, arrays)
 
     @cached_property
     def _kernel(self) -> FacetKernel:

@@ -1,10 +1,9 @@
-"""The words of many passages, read once: in memory, or in files that are mapped into it."""
+"""The words of many passages, read once: in memory, or in a file that is mapped into it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, cast, final
 
 import numpy as np
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.core.native.facets import FacetKernel, QueryWords, WordTable
-from dgn.errors import BrokenInput, InvalidInput
-from dgn.files import write_atomically
+from dgn.errors import InvalidInput
 from dgn.text.encoders.base import PreparedPassages
 from dgn.text.encoders.facets.matching import order_of
 from dgn.text.encoders.facets.questions import with_asked
@@ -22,7 +20,6 @@ from dgn.text.spelling import title_text
 from dgn.text.vectors import SubwordVectors
 from dgn.text.vocabulary import WordReader
 
-_WORDS = "words.json"
 _ARRAYS = {
     "vectors": (np.float32, 2),
     "facts": (np.float32, 2),
@@ -86,35 +83,53 @@ class IndexedWords(PreparedPassages):
         features, weights, target, _ = self._kernel.compute(table, [self._words(asked, indices)])
         return with_asked([query], FeatureCoverage(weights, target=target), Items(features))
 
-    def save(self, folder: Path) -> None:
-        reader, table = self._reader, self._reader.table
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        table = self._reader.table
         assert table is not None  # noqa: S101
-        parts = {"vectors": table.vectors, "facts": table.facts, "stem_of": table.stem}
-        for name, array in {**parts, **self._arrays}.items():
-            np.save(folder / f"{name}.npy", array, allow_pickle=False)
-        write_atomically(
-            folder / _WORDS, json.dumps({"words": reader.words, "stems": reader.stems})
-        )
+        names = json.dumps({"words": self._reader.words, "stems": self._reader.stems})
+        return {
+            "words": np.frombuffer(names.encode(), np.uint8),
+            "vectors": table.vectors,
+            "facts": table.facts,
+            "stem_of": table.stem,
+            **self._arrays,
+        }
 
     @classmethod
     def load(
-        cls, vectors: SubwordVectors, idf: NDArray[np.float32], kernel: FacetKernel, folder: Path
+        cls,
+        vectors: SubwordVectors,
+        idf: NDArray[np.float32],
+        kernel: FacetKernel,
+        arrays: Mapping[str, NDArray[Any]],
     ) -> IndexedWords:
-        """What `save` wrote, mapped into memory.
+        """From what `arrays` returned.
 
         Raises:
-            BrokenInput: A file is missing or damaged.
+            InvalidInput: The arrays do not fit together.
         """
-        arrays = {name: _mapped(folder / f"{name}.npy", *kind) for name, kind in _ARRAYS.items()}
+        kept = {name: arrays.get(name) for name in ("words", *_ARRAYS)}
+        wrong = [
+            name
+            for name, array in kept.items()
+            if array is None or (array.dtype, array.ndim) != _ARRAYS.get(name, (np.uint8, 1))
+        ]
         try:
-            names = json.loads((folder / _WORDS).read_text(encoding="utf-8"))
+            if wrong:
+                raise ValueError(f"{wrong[0]} is missing")
+            names = json.loads(bytes(cast("Any", kept.pop("words"))))
             words, stems = tuple(map(str, names["words"])), tuple(map(str, names["stems"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise BrokenInput(folder / _WORDS, None, message=f"cannot be read ({error}).") from None
-        _check(folder, arrays, len(words), len(stems), vectors.dimension)
-        parts = (arrays.pop(name) for name in ("vectors", "facts", "stem_of"))
+            checked = cast("dict[str, NDArray[Any]]", kept)
+            if not _fits(checked, len(words), len(stems), vectors.dimension):
+                raise ValueError("an array points outside another one")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InvalidInput(
+                "arrays", message=f"the arrays do not fit together ({error}); make it again."
+            ) from None
+        parts = (checked.pop(name) for name in ("vectors", "facts", "stem_of"))
         table = WordTable(*cast("Any", parts))
-        return cls(WordReader(vectors, idf, words, stems, table), kernel, arrays)
+        plain = {name: np.asarray(array) for name, array in checked.items()}
+        return cls(WordReader(vectors, idf, words, stems, table), kernel, plain)
 
     def _words(self, asked: Sequence[int], indices: NDArray[np.int64]) -> QueryWords:
         arrays = self._arrays
@@ -155,29 +170,12 @@ def _taken(
     return rows[np.repeat(first - before, lengths) + np.arange(int(lengths.sum()))], lengths
 
 
-def _mapped(path: Path, dtype: type, dimensions: int) -> NDArray[Any]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise BrokenInput(path, None, message=f"cannot be read ({error}).") from None
-    if array.dtype != dtype or array.ndim != dimensions:
-        raise BrokenInput(
-            path,
-            None,
-            found=f"{array.dtype} with {array.ndim} dimensions",
-            allowed=f"{np.dtype(dtype)} with {dimensions}, as PassageIndex.save writes it",
-        )
-    return array
-
-
-def _check(
-    folder: Path, arrays: dict[str, NDArray[Any]], words: int, stems: int, dimension: int
-) -> None:
-    """Raise BrokenInput unless every number that points into an array points inside it."""
+def _fits(arrays: dict[str, NDArray[Any]], words: int, stems: int, dimension: int) -> bool:
+    """Whether every number that points into an array points inside it."""
     passages, titles = len(arrays["start"]) - 1, len(arrays["title_start"]) - 1
     by_passage = ("title", "position", "is_ordered", "follows")
     room = len(arrays["stem_of"])
-    fits = (
+    return (
         arrays["vectors"].shape == (room, dimension)
         and arrays["facts"].shape == (room, 5)
         and room >= words
@@ -190,10 +188,6 @@ def _check(
         and _is_layout(arrays["title_start"], len(arrays["title_rows"]))
         and bool(np.isfinite(arrays["facts"]).all())
     )
-    if not fits:
-        raise BrokenInput(
-            folder, None, message="the files of the index do not fit together; make it again."
-        )
 
 
 def _points_into(numbers: NDArray[Any], size: int) -> bool:
