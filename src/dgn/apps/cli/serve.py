@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -12,6 +13,19 @@ from dgn.errors import BrokenInput, InvalidInput
 
 _TOKEN_VARIABLE = "DGN_TOKEN"  # noqa: S105
 _LARGEST_TOKEN = 4096
+_LIMITS = {
+    "body_bytes": ("--max-body-bytes", "size of a request (default 4194304)"),
+    "queries": ("--max-queries", "queries per request (default 64)"),
+    "passages": ("--max-passages", "passages per query (default 2000)"),
+    "tokens": ("--max-request-tokens", "tokens of a request (default: by the model)"),
+    "k": ("--max-k", "largest k (default 100)"),
+    "query_words": ("--max-query-words", "words of a query (default 1000)"),
+    "waiting_requests": ("--max-waiting", "requests in progress (default 512)"),
+    "connections": ("--max-connections", "open connections (default 2048)"),
+}
+"""The limits that have a flag: its name, and its help."""
+
+_MOST_WORKERS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,17 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="answer to this host name, too; can be repeated",
+        help="answer to this host name, too; can be repeated; '*' for any",
     )
-    limits = (
-        ("--max-body-bytes", "body_bytes", "size of a request (default 4194304)"),
-        ("--max-queries", "queries", "queries per request (default 64)"),
-        ("--max-passages", "passages", "passages per query (default 2000)"),
-        ("--max-request-tokens", "tokens", "tokens of the texts of a request (default 200000)"),
-        ("--max-k", "k", "largest k (default 100)"),
-        ("--max-waiting", "waiting_requests", "requests in progress (default 512)"),
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        metavar="N",
+        help="processes that select (default: one per core, at most 4)",
     )
-    for flag, name, text in limits:
+    for name, (flag, text) in _LIMITS.items():
         parser.add_argument(flag, dest=name, type=positive, metavar="N", help=text)
     parser.add_argument(
         "--timeout", dest="seconds", type=float, metavar="S", help="seconds to answer (default 10)"
@@ -62,30 +74,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from dgn.apps.service import LOOPBACK, ServiceLimits, create_app, serve
+    from dgn.apps.service import LOOPBACK, Service, ServiceLimits, processes, serve
+    from dgn.parallel import available_cores
 
-    for flag, seconds in (
-        ("--timeout", options.seconds),
-        ("--drain-seconds", options.drain_seconds),
-    ):
-        if seconds is not None and not 0 <= seconds <= 3600:
-            raise InvalidInput(flag, found=f"{seconds:g}", allowed="from 0 to 3600")
-    names = ("body_bytes", "queries", "passages", "tokens", "k", "waiting_requests", "seconds")
+    seconds, drain = options.seconds, options.drain_seconds
+    if seconds is not None and not 0 < seconds <= 3600:
+        found = f"{seconds:g}"
+        raise InvalidInput("--timeout", found=found, allowed="above 0 and at most 3600")
+    if not 0 <= drain <= 3600:
+        raise InvalidInput("--drain-seconds", found=f"{drain:g}", allowed="from 0 to 3600")
+    names = (*_LIMITS, "seconds")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     token = _token(options.token_file)
-    is_local = options.host in LOOPBACK
-    if not is_local and token is None:
+    if options.host not in LOOPBACK and token is None:
         print(
             f"dgn: warning: {options.host} can be reached by others, and there is no token; see "
             "--token-file.",
             file=sys.stderr,
         )
-    from dgn.selector import Selector
-
-    selector = Selector.from_pretrained(options.model)
-    hosts = {*LOOPBACK, *options.allow_host} if is_local or options.allow_host else ()
-    service = create_app(selector, ServiceLimits(**given), token=token, hosts=hosts)
-    serve(service, options.host, options.port, drain_seconds=options.drain_seconds)
+    limits = ServiceLimits(**given)
+    workers = options.workers or min(available_cores(), _MOST_WORKERS)
+    hosts = {*LOOPBACK, socket.gethostname(), options.host, *options.allow_host}
+    service = Service(processes(options.model, limits, workers), limits, token=token, hosts=hosts)
+    serve(service, options.host, options.port, drain_seconds=drain)
     return 0
 
 

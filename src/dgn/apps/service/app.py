@@ -1,37 +1,29 @@
-"""The service as an ASGI application: routes, and what they answer."""
+"""The service as an ASGI application: paths, and what they answer.
 
-# No `from __future__ import annotations`: FastAPI could not see the models inside a function.
+The event loop does what every request costs alike; what grows with a request is done by the pool.
+"""
+
+from __future__ import annotations
+
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+import logging
+import re
+import time
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.types import Receive, Scope, Send
-
 import dgn
-from dgn.apps.service import answers
-from dgn.apps.service.batching import Batcher, Finish
-from dgn.apps.service.gate import Gate, Metrics
-from dgn.apps.service.refusals import (
-    EXPLAINED,
-    MEDIA_TYPE,
-    Refused,
-    ServiceLimits,
-    busy,
-    refusal_response,
-)
-from dgn.apps.service.requests import request_models
-from dgn.errors import InvalidInput
-from dgn.selector import Limits, PassageSelection, Selector
-from dgn.text.query import Query
+from dgn.apps.service import metrics as measured
+from dgn.apps.service.answering import PATHS, Asked
+from dgn.apps.service.gate import ANY_HOST, Gate, discard_rest
+from dgn.apps.service.metrics import Metrics, log_event
+from dgn.apps.service.openapi import describe
+from dgn.apps.service.pool import Lane, Pool, ThreadLane
+from dgn.apps.service.refusals import MEDIA_TYPE, Refused, ServiceLimits, busy, refusal_body
+from dgn.selector import Selector
 
 _PAGE = Path(__file__).parent / "page"
 _SCRIPT = "text/javascript; charset=utf-8"
@@ -47,82 +39,201 @@ _PAGE_FILES = {
 }
 """Every file that can be fetched: no path comes from a request."""
 
+_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""What needs no token; neither do the files of the page, which contain no data."""
+
 _JSON = "application/json"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._\-]{1,64}")
+_SECURITY_HEADERS = [
+    (b"content-security-policy", b"default-src 'self'; img-src 'self' data: blob:; "
+     b"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]  # fmt: skip
+
+Scope = Any
+Send = Any
+Receive = Any
+
+
+@dataclass(frozen=True)
+class _Response:
+    """What a path answers."""
+
+    status: int
+    body: bytes
+    media_type: str = _JSON
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Service:
     """The application, and the switch that makes it refuse new work before it stops.
 
     Args:
-        selector: Selects for every request.
+        lanes: Who answers requests.
         limits: How much a request may be, and how many may wait.
         token: A bearer token that requests must have.
-        hosts: The host names that a request may use; empty for any.
+        hosts: The names that a request may use for this machine; "*" for any.
     """
 
     def __init__(
         self,
-        selector: Selector,
-        limits: ServiceLimits | None = None,
+        lanes: Sequence[Lane],
+        limits: ServiceLimits,
         *,
         token: str | None = None,
-        hosts: Collection[str] = (),
+        hosts: Collection[str] = (ANY_HOST,),
     ) -> None:
-        self.limits = limits or ServiceLimits()
-        self.metrics = Metrics()
-        self.selector = selector
-        self.batcher = Batcher(
-            selector,
-            self.limits.batch_queries,
-            self.limits.seconds,
-            self.metrics.batches.observe,
-        )
-        self.api = _routes(self, token is not None)
-        self._gate = Gate(self.api, self.limits, self.metrics, token, hosts, _PAGE_FILES)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._gate(scope, receive, send)
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether the service is about to stop; it still answers."""
-        return self._gate.is_draining
+        self.limits = limits
+        self.in_progress = 0
+        self.is_draining = False
+        self.problem: Exception | None = None
+        self._waiting = 0
+        self._metrics = Metrics()
+        self._pool = Pool(lanes, limits, self._metrics.batches.observe)
+        self._files = {
+            path: _Response(200, (_PAGE / name).read_bytes(), kind, {"Cache-Control": "no-cache"})
+            for path, (name, kind) in _PAGE_FILES.items()
+        }
+        schema = json.dumps(describe(limits, has_token=token is not None)).encode()
+        self._files["/openapi.json"] = _Response(200, schema)
+        self._gate = Gate(limits, token, hosts, _OPEN_PATHS | set(_PAGE_FILES))
+        self._getters = {
+            "/healthz": lambda: _status("ok"),
+            "/readyz": self._readiness,
+            "/metrics": lambda: _Response(200, self._metrics.to_text(), measured.MEDIA_TYPE),
+        }
 
     def drain(self) -> None:
-        """Say "not ready", and ask clients to close their connections."""
-        self._gate.is_draining = True
+        """Say "not ready", and ask clients to close their connections; requests are answered."""
+        self.is_draining = True
 
-    def built(self, requests: Sequence[Any]) -> list[Query]:
-        """The queries of a request, within the limits."""
-        queries: list[Query] = []
-        for number, one in enumerate(requests):
-            index = f"queries[{number}]: " if len(requests) > 1 else ""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._pool.start()
+        except Exception as error:
+            self.problem = error
+            await self._pool.stop()
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._pool.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))  # the first one counts
+        given = headers.get(b"x-request-id", b"").decode("latin-1")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        path = scope["path"] if self._is_known(scope["path"]) else "other"
+        self.in_progress += 1
+        self._metrics.in_progress.inc()
+        size, is_read, failure = 0, scope["method"] not in ("POST", "PUT", "PATCH"), ""
+        try:
             try:
-                queries.append(one.query_of())
-            except InvalidInput as error:
-                raise Refused(422, f"{index}{error}") from None
-            if len(queries[-1].passages) > self.limits.passages:
-                raise Refused(
-                    422,
-                    f"{index}The documents have {len(queries[-1].passages):,} sentences; the limit "
-                    f"is {self.limits.passages:,}.",
-                    reason="passages",
-                )
-        self._check_tokens(queries)
-        self.metrics.passages.inc(sum(len(query.passages) for query in queries))
-        return queries
+                self._gate.check(scope["path"], headers)
+                self._check_method(scope["path"], scope["method"])
+                if scope["method"] != "POST":
+                    response = self._get(scope["path"])
+                else:
+                    _check_media_type(headers)
+                    body = await self._gate.read(headers, receive)
+                    size, is_read = len(body), True
+                    response, failure = await self._post(scope["path"], request_id, body)
+            except Refused as refusal:
+                if refusal.reason:
+                    self._metrics.refused.labels(refusal.reason).inc()
+                document = refusal_body(refusal.status, refusal.detail, request_id)
+                response = _Response(refusal.status, document, MEDIA_TYPE, refusal.headers)
+            await self._send(send, response, request_id, keeps_open=is_read)
+            if not is_read:
+                await discard_rest(receive)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._gate.release(size)
+            self.in_progress -= 1
+            self._metrics.in_progress.dec()
+        if failure:
+            log_event("failure", level=logging.ERROR, request_id=request_id, trace=failure)
+        seconds = time.perf_counter() - started
+        self._metrics.count(path, response.status, seconds)
+        log_event(
+            "request",
+            request_id=request_id,
+            method=scope["method"],
+            path=path,
+            status=response.status,
+            ms=round(1000 * seconds, 3),
+            bytes=size,
+        )
 
-    def _check_tokens(self, queries: Sequence[Query]) -> None:
-        texts = [text for query in queries for text in (query.text, *query.texts)]
-        if sum(map(len, texts)) <= self.limits.tokens:
-            return  # a token has at least one character
-        count = sum(self.selector.encoder.count_tokens(texts))
-        if count > self.limits.tokens:
+    async def _send(
+        self, send: Send, response: _Response, request_id: str, *, keeps_open: bool
+    ) -> None:
+        """Send a response; if the connection is to be closed, all but the end of it."""
+        headers = [
+            (b"content-type", response.media_type.encode()),
+            (b"content-length", str(len(response.body)).encode()),
+            (b"x-request-id", request_id.encode()),
+            *((name.lower().encode(), value.encode()) for name, value in response.headers.items()),
+            *_SECURITY_HEADERS,
+        ]
+        if self.is_draining or not keeps_open:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send(
+            {"type": "http.response.body", "body": response.body, "more_body": not keeps_open}
+        )
+
+    def _is_known(self, path: str) -> bool:
+        return path in PATHS or path in self._files or path in self._getters
+
+    def _check_method(self, path: str, method: str) -> None:
+        if not self._is_known(path):
+            raise Refused(404, "There is nothing at this path; see /openapi.json.")
+        allowed = ("POST",) if path in PATHS else ("GET", "HEAD")
+        if method not in allowed:
             raise Refused(
-                422,
-                f"The texts have {count:,} tokens; the limit is {self.limits.tokens:,}.",
-                reason="tokens",
+                405,
+                "This path does not take this method; see /openapi.json.",
+                headers={"Allow": ", ".join(allowed)},
             )
+
+    def _get(self, path: str) -> _Response:
+        return self._getters[path]() if path in self._getters else self._files[path]
+
+    async def _post(self, path: str, request_id: str, body: bytes) -> tuple[_Response, str]:
+        """The response, and why answering failed, if it did."""
+        if self._waiting >= self.limits.waiting_requests:
+            most = self.limits.waiting_requests
+            raise busy(f"More than {most} requests are in progress; try again later.", "requests")
+        self._waiting += 1
+        try:
+            answered = await self._pool.ask(Asked(path, request_id, body))
+        finally:
+            self._waiting -= 1
+        if answered.reason:
+            self._metrics.refused.labels(answered.reason).inc()
+        self._metrics.passages.inc(answered.passages)
+        kind = _JSON if answered.status == 200 else MEDIA_TYPE
+        return _Response(answered.status, answered.body, kind), answered.failure
+
+    def _readiness(self) -> _Response:
+        if self.is_draining:
+            raise busy("The service is stopping.", "stopping")
+        if not self._pool.is_ready:
+            raise busy("No worker is ready; one is being started.", "starting")
+        return _status("ready")
 
 
 def create_app(
@@ -130,230 +241,28 @@ def create_app(
     limits: ServiceLimits | None = None,
     *,
     token: str | None = None,
-    hosts: Collection[str] = (),
+    hosts: Collection[str] = (ANY_HOST,),
 ) -> Service:
     """Make the service, for uvicorn or any other ASGI server.
+
+    One thread of this process answers the requests. `dgn serve` answers them in processes, which
+    it can end when a request takes too long; a thread goes on.
 
     Args:
         selector: Selects for every request.
         limits: How much a request may be, and how many may wait.
         token: A bearer token that requests must have.
-        hosts: The host names that a request may use; empty for any.
+        hosts: The names that a request may use for this machine; "*" for any.
     """
-    return Service(selector, limits, token=token, hosts=hosts)
+    limits = limits or ServiceLimits()
+    return Service([ThreadLane(selector, limits)], limits, token=token, hosts=hosts)
 
 
-def _routes(service: Service, has_token: bool) -> FastAPI:
-    models = request_models(service.limits)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        service.batcher.start()
-        yield
-        await service.batcher.stop()
-
-    api = FastAPI(
-        title="dgn",
-        version=dgn.__version__,
-        description="Select the few passages that together cover a query, and say why.",
-        lifespan=lifespan,
-        docs_url=None,  # FastAPI's pages load scripts from the web
-        redoc_url=None,
-    )
-    api.router.route_class = _StrictRoute
-    refusals = _refusals(has_token)
-
-    async def answer(queries: Sequence[Query], limits: Limits, finish: Finish) -> Response:
-        return Response(await service.batcher.select(queries, limits, finish), media_type=_JSON)
-
-    def post(path: str, body: Any, model: Any, summary: str) -> Callable[[Any], Any]:
-        """Register a function of a body, whose model depends on the limits."""
-
-        def register(endpoint: Any) -> Any:
-            endpoint.__annotations__["body"] = body
-            route = api.post(path, response_model=model, responses=refusals, summary=summary)
-            return route(endpoint)
-
-        return register
-
-    either = answers.SelectionAnswer | answers.SelectionsAnswer
-
-    @post("/v1/select", models.select, either, "Select passages for one query or for many")
-    async def select(body: Any) -> Response:  # pyright: ignore
-        is_many = hasattr(body, "queries")
-        queries = service.built(body.queries if is_many else [body])
-        return await answer(
-            queries, body.limits(), answers.many_body if is_many else answers.one_body
-        )
-
-    @post("/v1/explain", models.one, answers.ExplanationAnswer, "Select passages, and say why")
-    async def explain(body: Any) -> Response:  # pyright: ignore
-        return await answer(service.built([body]), body.limits(), answers.explained_body)
-
-    @post("/v1/compare", models.one, answers.ComparisonAnswer, "Select by other methods, too")
-    async def compare(body: Any) -> Response:  # pyright: ignore
-        return await answer(service.built([body]), body.limits(), answers.compared_body)
-
-    async def rerank(body: Any) -> Response:
-        limits: Limits = body.limits()
-
-        def finish(found: list[PassageSelection]) -> bytes:
-            with_texts = bool(body.return_documents)
-            return answers.reranked_body(found[0], limits.k or 1, with_texts, service.selector)
-
-        return await answer(service.built([body]), limits, finish)
-
-    rerank_summary = "Rerank documents, as the clients of Cohere and Jina ask"
-    for path in ("/rerank", "/v1/rerank", "/v2/rerank"):
-        post(path, models.rerank, answers.RerankAnswer, rerank_summary)(rerank)
-
-    @api.get("/healthz", response_model=answers.StatusAnswer)
-    async def healthz() -> Any:  # pyright: ignore
-        """Whether the process works."""
-        return {"status": "ok", "version": dgn.__version__}
-
-    @api.get(
-        "/readyz",
-        response_model=answers.StatusAnswer,
-        responses={503: _refusal(503)},
-    )
-    async def readyz() -> Any:  # pyright: ignore
-        """Whether requests should be sent here; not while the service stops."""
-        if service.is_draining:
-            raise busy("The service is stopping.", "stopping")
-        return {"status": "ready", "version": dgn.__version__}
-
-    may_refuse = {401, 503} if has_token else {503}
-    described = {status: _refusal(status) for status in sorted(may_refuse)}
-
-    @api.get("/metrics", response_class=PlainTextResponse, responses={**described})
-    async def metrics() -> Response:  # pyright: ignore
-        """Prometheus's text format."""
-        return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
-
-    for path, (name, media_type) in _PAGE_FILES.items():
-        content = (_PAGE / name).read_bytes()
-        api.add_api_route(path, _file(content, media_type), include_in_schema=False)
-    _handle_errors(api, service)
-    return api
+def _status(status: str) -> _Response:
+    return _Response(200, json.dumps({"status": status, "version": dgn.__version__}).encode())
 
 
-class _StrictRequest(Request):
-    """A request whose body is JSON as RFC 8259 defines it, without NaN and half characters."""
-
-    async def json(self) -> Any:
-        body = await self.body()
-        try:
-            value = json.loads(body, parse_constant=_refuse_constant)
-            if b"\\u" in body:
-                json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeDecodeError:
-            reason = "It is not UTF-8"
-        except UnicodeEncodeError:
-            reason = "It contains half of a Unicode character"
-        except RecursionError:
-            reason = "It is nested too deeply"
-        else:
-            return value
-        raise json.JSONDecodeError(reason, "", 0)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise json.JSONDecodeError(f"{name} is not a number of JSON", "", 0)
-
-
-class _StrictRoute(APIRoute):
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_strictly(request: Request) -> Response:
-            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if request.method == "POST" and kind != _JSON:
-                raise Refused(415, "Send the body as application/json.", reason="type")
-            return await handle(_StrictRequest(request.scope, request.receive))
-
-        return handle_strictly
-
-
-def _file(content: bytes, media_type: str) -> Callable[[], Any]:
-    async def get() -> Response:
-        return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
-
-    return get
-
-
-def _refusal(status: int) -> dict[str, Any]:
-    schema = answers.RefusalAnswer.model_json_schema()
-    return {"description": EXPLAINED[status], "content": {MEDIA_TYPE: {"schema": schema}}}
-
-
-def _refusals(has_token: bool) -> dict[int | str, dict[str, Any]]:
-    wanted = set(EXPLAINED) if has_token else set(EXPLAINED) - {401}
-    return {status: _refusal(status) for status in sorted(wanted)}
-
-
-def _handle_errors(api: FastAPI, service: Service) -> None:
-    def request_id(request: Request) -> str:
-        return request.scope["state"]["request_id"]
-
-    @api.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore
-        found = error.errors()
-        if found and found[0]["type"] == "json_invalid":
-            detail = f"The body is not JSON: {found[0]['ctx']['error']}."
-            return refusal_response(400, detail, request_id(request))
-        errors = [{"at": _pointer(one["loc"]), "message": _message(one)} for one in found[:20]]
-        first = errors[0] if errors else {"at": "", "message": "The body is not valid"}
-        detail = f"{first['at'] or 'The body'}: {first['message']}."
-        return refusal_response(422, detail, request_id(request), errors=errors)
-
-    @api.exception_handler(HTTPException)
-    async def plain(request: Request, error: HTTPException) -> Response:  # pyright: ignore
-        detail = {
-            404: "There is nothing at this path; /openapi.json describes the service.",
-            405: "This path does not take this method; /openapi.json describes the service.",
-        }.get(error.status_code, str(error.detail))
-        return refusal_response(
-            error.status_code, detail, request_id(request), headers=error.headers
-        )
-
-    @api.exception_handler(Refused)
-    async def refused(request: Request, error: Refused) -> Response:  # pyright: ignore
-        service.metrics.count(error)
-        return error.response(request_id(request))
-
-    @api.exception_handler(Exception)
-    async def failed(request: Request, _: Exception) -> Response:  # pyright: ignore
-        detail = "The service failed; its log has the reason under the id of this request."
-        return refusal_response(500, detail, request_id(request))
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    known = {
-        "string_pattern_mismatch": "it must contain a visible character",
-        "extra_forbidden": "this field is not known",
-        "dict_type": "it must be an object",
-        "model_attributes_type": "it must be a string, or an object with text",
-        "string_type": "it must be a string",
-        "list_type": "it must be a list",
-        "too_short": "it must have at least {min_length} entry",
-        "too_long": "it must have at most {max_length} entries",
-        "int_type": "it must be an integer",
-        "float_type": "it must be a number",
-        "greater_than_equal": "it must be at least {ge}",
-        "less_than_equal": "it must be at most {le}",
-        "greater_than": "it must be greater than {gt}",
-    }
-    if error["type"] == "missing":
-        is_text = error["loc"][-1] in {"passages", "text"}
-        return "it is missing" + (" (or documents, or sentences)" if is_text else "")
-    text = known.get(error["type"])
-    if text is None:
-        return str(error["msg"]).removeprefix("Value error, ")
-    return text.format(**error.get("ctx", {}))
-
-
-def _pointer(index: Sequence[str | int]) -> str:
-    """A JSON pointer; the names of variants are not part of the body."""
-    parts = [str(one) for one in index[1:] if not str(one).startswith("?")]
-    return "".join(f"/{one}" for one in parts)
+def _check_media_type(headers: Mapping[bytes, bytes]) -> None:
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != _JSON.encode():
+        raise Refused(415, "Send the body as application/json.", reason="type")

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from starlette.responses import Response
-
 from dgn.errors import DGNError
 
 MEDIA_TYPE = "application/problem+json"
@@ -25,6 +23,7 @@ EXPLAINED = {
     415: "The body is not application/json.",
     421: "The Host header names another machine.",
     422: "A field is not what the schema describes, or is over a limit.",
+    431: "The headers are larger than the limit.",
     503: "The service is busy or stopping, or the answer took too long; try again later.",
 }
 """What each status means here."""
@@ -38,23 +37,33 @@ class ServiceLimits:
         body_bytes: The size of a request (413).
         queries: Queries in one request (422).
         passages: Passages of one query, after documents were split into sentences (422).
-        tokens: Tokens of all texts of one request, as the encoder counts them (422).
+        tokens: Tokens of all texts of one request, as the encoder counts them (422); by default,
+            what the encoder reads in a few seconds.
+        query_words: Words of a query (422).
         k: The largest k (422).
-        seconds: From the first byte of a request to its answer (408 while it is read, then 503).
-        waiting_requests: Requests that may be in progress; further ones are refused (503).
+        seconds: For the body to arrive (408), and then for the answer (503).
+        header_bytes: The size of the headers of a request (431).
+        header_seconds: For the headers to arrive; then the connection is closed.
+        connections: Open connections; for a further one, the one that was silent for the longest
+            time is closed.
+        waiting_requests: Requests that wait for their answer; further ones are refused (503).
         waiting_bytes: The size of all requests in progress; further ones are refused (503).
-        batch_queries: Queries that are selected together.
+        batch_requests: Requests that are answered together.
     """
 
     body_bytes: int = 4 * 2**20
     queries: int = 64
     passages: int = 2_000
-    tokens: int = 200_000
+    tokens: int | None = None
+    query_words: int = 1_000
     k: int = 100
     seconds: float = 10.0
+    header_bytes: int = 32 * 1024
+    header_seconds: float = 10.0
+    connections: int = 2_048
     waiting_requests: int = 512
     waiting_bytes: int = 256 * 2**20
-    batch_queries: int = 64
+    batch_requests: int = 64
 
 
 class Refused(DGNError):
@@ -81,31 +90,21 @@ class Refused(DGNError):
         self.reason = reason
         self.headers = dict(headers or {})
 
-    def response(self, request_id: str) -> Response:
-        """The answer to the request with this id."""
-        return refusal_response(self.status, self.detail, request_id, headers=self.headers)
-
 
 def busy(detail: str, reason: str) -> Refused:
     """The refusal of a request that may be sent again in a second."""
     return Refused(503, detail, reason=reason, headers={"Retry-After": "1"})
 
 
-def refusal_response(
-    status: int,
-    detail: str,
-    request_id: str,
-    *,
-    headers: Mapping[str, str] | None = None,
-    errors: Sequence[Mapping[str, Any]] = (),
-) -> Response:
+def refusal_body(
+    status: int, detail: str, request_id: str, *, errors: Sequence[Mapping[str, Any]] = ()
+) -> bytes:
     """A problem document.
 
     Args:
         status: The HTTP status.
         detail: What was wrong and what to do, as a sentence.
         request_id: The id of the request, which the log has too.
-        headers: Further headers.
         errors: For a body with several mistakes: where each one is, and what is wrong.
     """
     body: dict[str, Any] = {
@@ -117,5 +116,4 @@ def refusal_response(
     }
     if errors:
         body["errors"] = list(errors)
-    content = json.dumps(body, ensure_ascii=False)
-    return Response(content, status, dict(headers or {}), media_type=MEDIA_TYPE)
+    return json.dumps(body, ensure_ascii=False).encode()

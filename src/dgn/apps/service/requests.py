@@ -31,6 +31,10 @@ PASSAGES_EXAMPLE = [
 ]
 
 
+LONGEST_QUERY = 20_000
+"""In characters; how many words it may have is a limit of the service."""
+
+
 def _whole(value: Any) -> Any:
     """JSON does not distinguish 5.0 from 5."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -49,6 +53,7 @@ _QueryText = Annotated[
         description="A claim or a question; it must contain a letter or a digit.",
         examples=[QUERY_EXAMPLE],
         min_length=1,
+        max_length=LONGEST_QUERY,
     ),
 ]
 
@@ -142,6 +147,18 @@ class RequestModels:
     rerank: Any
 
 
+def _characters(texts: list[Any]) -> int:
+    """The length of texts, passages and documents, with their titles."""
+    total = 0
+    for one in texts:
+        if isinstance(one, str):
+            total += len(one)
+        else:
+            total += len(getattr(one, "text", "")) + len(getattr(one, "title", ""))
+            total += sum(map(len, getattr(one, "sentences", ())))
+    return total
+
+
 def request_models(most: ServiceLimits) -> RequestModels:
     """Make the bodies of requests for these limits of the service."""
 
@@ -190,6 +207,9 @@ def request_models(most: ServiceLimits) -> RequestModels:
             given = [p if isinstance(p, str) else p.model_dump() for p in self.passages]
             return Query.of(self.query, given, id=self.id or "")
 
+        def characters(self) -> int:
+            return _characters([self.query, *self.passages])
+
     class _WithDocuments(_Query):
         documents: list[GivenDocument] = Field(
             min_length=1,
@@ -200,6 +220,9 @@ def request_models(most: ServiceLimits) -> RequestModels:
         def query_of(self) -> Query:
             given = [one.model_dump() for one in self.documents]
             return Query.of(self.query, documents=given, id=self.id or "")
+
+        def characters(self) -> int:
+            return _characters([self.query, *self.documents])
 
     class QueryWithPassages(_WithPassages):
         """One of many queries."""
@@ -247,6 +270,9 @@ def request_models(most: ServiceLimits) -> RequestModels:
             return Query.of(
                 self.query, [one if isinstance(one, str) else one.text for one in self.documents]
             )
+
+        def characters(self) -> int:
+            return _characters([self.query, *self.documents])
 
         def limits(self) -> Limits:
             return Limits(k=min(self.top_n or len(self.documents), len(self.documents)))

@@ -65,11 +65,13 @@ class Encoder(ABC):
         family: The name of the family in a model folder; empty if the encoder cannot be saved.
         description: What the encoder sees of a query, as a sentence for model cards.
         limits: What it cannot see, as a sentence for model cards.
+        request_tokens: How many tokens it reads in a few seconds; a service takes no more at once.
     """
 
     family: ClassVar[str] = ""
     description: ClassVar[str] = ""
     limits: ClassVar[str] = ""
+    request_tokens: ClassVar[int] = 200_000
 
     @abstractmethod
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:

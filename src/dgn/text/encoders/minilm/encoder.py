@@ -109,6 +109,7 @@ class MiniLMEncoder(Encoder):
         "tokens of the passages around it; it cannot tell whether a passage supports or refutes a "
         "claim, and needs several hundred times as long as the facets with static vectors."
     )
+    request_tokens = 6_000
 
     def __init__(
         self,
