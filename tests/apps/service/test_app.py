@@ -194,14 +194,13 @@ def test_paths_and_methods(client: TestClient) -> None:
 def test_page_is_complete_and_loads_nothing_from_elsewhere(client: TestClient) -> None:
     page = client.get("/")
     assert "default-src 'self'" in page.headers["content-security-policy"]
-    scripts = [
-        client.get(f"/page/{name}.js").text for name in ("page", "link", "reasons", "picture")
-    ]
+    names = ("page", "link", "reasons", "picture", "rounds", "service", "text")
+    scripts = [client.get(f"/page/{name}.js").text for name in names]
     for text in (page.text, client.get("/page/page.css").text, *scripts):
         assert "http://" not in text.replace("http://www.w3.org", "")
         assert "https://" not in text
     for sample in client.get("/page/samples.json").json():
-        assert {"name", "query", "text", "unit", "k", "max_tokens"} == set(sample)
+        assert {"name", "query", "text", "unit", "k", "max_tokens", "parts"} == set(sample)
 
 
 def test_health_and_metrics(client: TestClient) -> None:

@@ -34,6 +34,9 @@ _PAGE_FILES = {
     "/page/link.js": ("link.js", _SCRIPT),
     "/page/reasons.js": ("reasons.js", _SCRIPT),
     "/page/picture.js": ("picture.js", _SCRIPT),
+    "/page/rounds.js": ("rounds.js", _SCRIPT),
+    "/page/service.js": ("service.js", _SCRIPT),
+    "/page/text.js": ("text.js", _SCRIPT),
     "/page/samples.json": ("samples.json", "application/json"),
     "/page/icon.svg": ("icon.svg", "image/svg+xml"),
 }
