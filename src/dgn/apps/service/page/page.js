@@ -151,7 +151,7 @@ function markSample(sample) {
 async function loadSamples() {
   try {
     const response = await fetch("/page/samples.json");
-    samples = await response.json();
+    if (response.ok) samples = await response.json();
   } catch {
     samples = []; // the form works without them
   }

@@ -1,22 +1,32 @@
 // The answer as a PNG: the query with its words, the picks with their reasons, and the certificate.
 
-import { certificateText, coverLines, percent } from "/page/reasons.js";
+import { certificateText, coverLines, percent, pickOf } from "/page/reasons.js";
 
 const WIDTH = 1200;
 const EDGE = 48;
 const SCALE = 2;
+const LONGEST_EDGE = 16_384; // of a canvas, in every browser
 const FONT = 'system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
 const INK = "#17211b";
 const DIM = "#4d5a52";
 const GREEN = "#14613a";
-const PICKS = ["#d3f0dd", "#d7e6fb", "#fbe6c8", "#eadcf8", "#fbdbe3"];
+const PICKS = ["#bfe9ce", "#c6ddfa", "#fcdcab", "#e2cff7", "#fbccd8"];
 
+// Breaks at spaces; a word that is wider than a line, or a language without spaces, anywhere.
 function wrapped(context, text, width) {
   const lines = [""];
+  const fits = (line) => context.measureText(line).width <= width;
   for (const word of text.split(/\s+/)) {
     const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
-    if (lines.at(-1) && context.measureText(longer).width > width) lines.push(word);
-    else lines[lines.length - 1] = longer;
+    if (fits(longer)) {
+      lines[lines.length - 1] = longer;
+      continue;
+    }
+    if (lines.at(-1)) lines.push("");
+    for (const letter of word) {
+      if (lines.at(-1) && !fits(lines.at(-1) + letter)) lines.push("");
+      lines[lines.length - 1] += letter;
+    }
   }
   return lines;
 }
@@ -81,7 +91,7 @@ function drawWords(context, explanation, top) {
   for (const { word, covered } of explanation.words) {
     const width = context.measureText(word).width + 18;
     if (x + width > WIDTH - EDGE) [x, y] = [EDGE, y + 40];
-    context.fillStyle = "#b7e4c7";
+    context.fillStyle = PICKS[Math.max(0, pickOf(covered, covered.length - 1) - 1) % PICKS.length];
     context.fillRect(x, y, width * covered.at(-1), 32);
     context.strokeStyle = "#c9d1cc";
     context.strokeRect(x, y, width, 32);
@@ -97,9 +107,10 @@ export function drawPicture(answer) {
   const context = canvas.getContext("2d");
   canvas.width = canvas.height = 1;
   const height = Math.ceil(draw(context, answer));
-  canvas.width = WIDTH * SCALE;
-  canvas.height = height * SCALE;
-  context.scale(SCALE, SCALE);
+  const scale = Math.min(SCALE, LONGEST_EDGE / height);
+  canvas.width = Math.ceil(WIDTH * scale);
+  canvas.height = Math.ceil(height * scale);
+  context.scale(scale, scale);
   context.fillStyle = "#ffffff";
   context.fillRect(0, 0, WIDTH, height);
   draw(context, answer);

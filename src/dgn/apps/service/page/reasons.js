@@ -5,6 +5,17 @@ export const percent = (share) => `${Math.round(100 * share)}%`;
 // Rounded down: a certificate must not promise more than it proves.
 const floored = (share) => `${(Math.floor(1000 * share) / 10).toFixed(1)}%`;
 
+// The pick that has covered most of a word in the first rounds, from 1; 0 if none has.
+export function pickOf(covered, rounds) {
+  let most = 0;
+  let largest = 0;
+  for (let pick = 1; pick <= rounds; pick += 1) {
+    const added = covered[pick] - covered[pick - 1];
+    if (added > largest) [most, largest] = [pick, added];
+  }
+  return most;
+}
+
 export function coverLines(covers, passage) {
   const hasMore = passage.title || passage.position !== null;
   const sources = [

@@ -1,6 +1,6 @@
 // The answer on the screen: the words of the query, the bars and the picks, round by round, and other methods.
 
-import { certificateText, percent } from "/page/reasons.js";
+import { certificateText, percent, pickOf } from "/page/reasons.js";
 import { at, colourOf, listen, made, markPicks, showText } from "/page/text.js";
 
 const MOST_BARS = 40;
@@ -42,13 +42,10 @@ function fillWords() {
   const { words } = answer.explanation;
   [...at("words").children].forEach((node, place) => {
     const { word, covered } = words[place];
-    let most = 0;
-    for (let pick = 1; pick <= round; pick += 1) {
-      if (!most || covered[pick] - covered[pick - 1] > covered[most] - covered[most - 1]) most = pick;
-    }
+    const pick = pickOf(covered, round);
     const share = covered[round] ?? 0;
     node.classList.remove(...[...node.classList].filter((name) => name.startsWith("pick-")));
-    if (most && share > 0) node.classList.add(colourOf(most));
+    if (pick) node.classList.add(colourOf(pick));
     node.style.setProperty("--share", `${100 * share}%`);
     node.title = `${word}: ${percent(share)} covered`;
   });
@@ -186,6 +183,10 @@ function step(number) {
 }
 
 listen(light);
+// What stays in view above a long text.
+new ResizeObserver(([{ target }]) => {
+  document.documentElement.style.setProperty("--head", `${target.offsetHeight}px`);
+}).observe(at("question"));
 at("first").addEventListener("click", () => step(0));
 at("back").addEventListener("click", () => step(round - 1));
 at("forward").addEventListener("click", () => step(round + 1));
