@@ -14,15 +14,11 @@ with sync_playwright() as driver:
         executable_path=shutil.which("chromium"),
         args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
     )
-    page = browser.new_page(viewport={"width": 1180, "height": 900})
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(sys.argv[1])
     page.wait_for_selector("body[data-ready]")
-    page.select_option("#sample", "0")
-    page.wait_for_selector("#answer:not([hidden])")
-    page.click(".sentence >> nth=0")
-    page.click("#back")
-    page.evaluate("() => scrollTo(0, 0)")
-    page.wait_for_timeout(800)
-    size = {"x": 0, "y": 0, "width": 1180, "height": 1210}
+    page.wait_for_timeout(800)  # the bars have moved
+    bottom = page.evaluate("document.querySelector('#methods').getBoundingClientRect().bottom")
+    size = {"x": 0, "y": 0, "width": 1280, "height": bottom + 6}
     page.screenshot(path=Path(__file__).with_name("page.png"), full_page=True, clip=size)
     browser.close()

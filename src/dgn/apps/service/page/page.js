@@ -63,6 +63,7 @@ function requestOf(state) {
 
 async function addFiles(files) {
   const texts = [];
+  at("error").textContent = "";
   for (const file of files) {
     if (file.size > LARGEST_FILE) {
       at("error").textContent = `${file.name} is larger than 2 MiB.`;
@@ -102,9 +103,10 @@ async function select({ isOpening = false } = {}) {
     at("answer").hidden = false;
     at("done").textContent = "";
     show(answer);
-    openForm(false);
     if (isOpening) return;
     history.replaceState(null, "", link ?? location.pathname);
+    if (JSON.stringify(formState()) !== JSON.stringify(state)) return; // somebody is typing
+    openForm(false);
     at("results").focus({ preventScroll: true });
     at("results").scrollIntoView({ block: "nearest" });
   } catch (error) {

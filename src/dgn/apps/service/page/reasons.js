@@ -1,5 +1,7 @@
 // What the page says about a sentence and about the set, in words.
 
+const MOST_ROUNDS = 5; // that are told one by one
+
 export const percent = (share) => `${Math.round(100 * share)}%`;
 
 // Rounded down: a certificate must not promise more than it proves.
@@ -61,12 +63,14 @@ export function whyNot(one, explanation) {
     return ["Left out before the search: by itself it covers less of the query than the limit."];
   }
   if (one.is_repeat) return [`It repeats ${named(one.like, explanation)} and took no part in the search.`];
-  const lines = explanation.selected.map((taken, place) => {
+  const lines = explanation.selected.slice(0, MOST_ROUNDS).map((taken, place) => {
     const own = one.gains[place].toFixed(2);
     return `Round ${place + 1}: it would have added ${own}; ${named(taken.index, explanation)} was taken `
       + `and added ${taken.gain.toFixed(2)}.`;
   });
   lines.unshift("Not taken.");
+  const more = explanation.selected.length - MOST_ROUNDS;
+  if (more > 0) lines.push(`The other ${more} round${more > 1 ? "s" : ""} went the same way.`);
   if (explanation.per_token) lines.push("With a token limit, sentences are chosen by what they add per token.");
   if (one.like === null) lines.push("It hardly mentions the query.");
   else lines.push(`${percent(one.overlap)} of what it covers is covered by ${named(one.like, explanation)}, too.`);
