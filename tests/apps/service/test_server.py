@@ -44,8 +44,8 @@ def test_concurrent_requests_get_what_single_ones_get(service: Any) -> None:
     ]
     assert asyncio.run(ask_all(service.url, bodies, 30)) == wanted
     sizes = httpx.get(f"{service.url}/metrics").text
-    single = float(sizes.partition('dgn_batch_queries_bucket{le="1.0"} ')[2].split()[0])
-    total = float(sizes.partition("dgn_batch_queries_count ")[2].split()[0])
+    single = float(sizes.partition('dgn_batch_requests_bucket{le="1.0"} ')[2].split()[0])
+    total = float(sizes.partition("dgn_batch_requests_count ")[2].split()[0])
     assert single < total, "no two requests were selected together"
 
 
@@ -136,7 +136,7 @@ def test_token_from_a_file_and_from_the_environment(
     [
         (("--port", "99999"), "Cannot listen on 127.0.0.1, port 99999"),
         (("--host", "nowhere.invalid"), "Cannot listen on nowhere.invalid"),
-        (("--timeout", "-1"), "--timeout must be from 0 to 3600; got -1."),
+        (("--timeout", "0"), "--timeout must be above 0 and at most 3600; got 0."),
         (("--token-file", "missing"), "missing: the token cannot be read"),
         (("--model", "missing"), "missing"),
     ],

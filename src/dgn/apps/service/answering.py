@@ -198,7 +198,7 @@ class Answerer:
         if count > self._tokens:
             raise Refused(
                 422,
-                f"The texts have {count:,} tokens; the limit of this model is {self._tokens:,}.",
+                f"The texts have {count:,} tokens; the limit is {self._tokens:,}.",
                 reason="tokens",
             )
 

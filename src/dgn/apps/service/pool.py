@@ -32,6 +32,7 @@ _BATCH_BYTES = 256 * 1024
 """Of a batch with several requests, so that small requests do not wait for large ones."""
 
 _LOADING_SECONDS = 120.0
+_WORKER = "import sys; from dgn.apps.service.worker import main; main(int(sys.argv[1]))"
 
 
 @dataclass(eq=False)
@@ -268,7 +269,7 @@ class ProcessLane(Lane):
             descriptor = theirs.fileno()
             # A session of its own: Ctrl-C in a terminal is for the parent, which ends its workers.
             self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "dgn.apps.service.worker", str(descriptor)],
+                [sys.executable, "-c", _WORKER, str(descriptor)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[descriptor],
                 start_new_session=True,

@@ -48,13 +48,13 @@ def _with_word(text: str) -> str:
 
 _QueryText = Annotated[
     str,
-    AfterValidator(_with_word),
     Field(
         description="A claim or a question; it must contain a letter or a digit.",
         examples=[QUERY_EXAMPLE],
         min_length=1,
         max_length=LONGEST_QUERY,
     ),
+    AfterValidator(_with_word),
 ]
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -94,7 +93,3 @@ def _received(stream: Any) -> tuple[Any, bytes] | None:
     header, bodies = LENGTHS.unpack(lengths)
     content, rest = stream.read(header), stream.read(bodies)
     return (json.loads(content), rest) if len(rest) == bodies else None
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
