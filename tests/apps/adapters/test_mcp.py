@@ -28,10 +28,14 @@ def test_the_tool() -> None:
         good = await client.call_tool("select_evidence", arguments)
         wordless = await client.call_tool("select_evidence", arguments | {"query": "?!"})
         none = await client.call_tool("select_evidence", arguments | {"passages": []})
+        for change in ({"query": "a " * 100_000}, {"titles": ["long " * 200_000] * len(TEXTS)}):
+            large = await client.call_tool("select_evidence", arguments | change)
+            assert large.is_error
         return tools, good, wordless, none
 
     tools, good, wordless, none = with_client(ask)
     assert [tool.name for tool in tools] == ["select_evidence"]
+    assert tools[0].annotations.read_only_hint
     assert not good.is_error
     found = good.structured_content
     assert [one["index"] for one in found["selected"]] == WANTED

@@ -11,10 +11,14 @@ require_extra("dgn mcp", package="mcp", extra="mcp")
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
+import dgn
+
 MOST_PASSAGES = 2_000
-MOST_CHARACTERS = 2_000_000
+MOST_CHARACTERS = 1_600_000
+LONGEST_QUERY = 5_000
 MOST_SELECTED = 100
 
 
@@ -39,6 +43,7 @@ def create_server(selector: Selector) -> MCPServer:
     """The server with its tool; `server.run("stdio")` serves it."""
     server = MCPServer(
         "dgn",
+        version=dgn.__version__,
         instructions="Use select_evidence to choose, out of many passages, the few that together "
         "cover a claim or a question.",
     )
@@ -47,22 +52,28 @@ def create_server(selector: Selector) -> MCPServer:
         title="Select evidence",
         description="Select, out of many passages, the few that together cover a claim or a "
         "question. Coverage is not support: a passage that denies a claim covers it, too.",
+        annotations=ToolAnnotations(
+            read_only_hint=True, idempotent_hint=True, open_world_hint=False
+        ),
     )
     def select_evidence(  # pyright: ignore[reportUnusedFunction]
-        query: Annotated[str, Field(description="A claim or a question.")],
+        query: Annotated[
+            str, Field(description="A claim or a question.", max_length=LONGEST_QUERY)
+        ],
         passages: Annotated[
             list[str], Field(description="The passages.", min_length=1, max_length=MOST_PASSAGES)
         ],
         titles: Annotated[
-            list[str] | None, Field(description="The title of the page of each passage.")
+            list[str] | None,
+            Field(description="The title of the page of each passage.", max_length=MOST_PASSAGES),
         ] = None,
         k: Annotated[int, Field(description="How many to select.", ge=1, le=MOST_SELECTED)] = 5,
         max_tokens: Annotated[
             float | None, Field(description="The most tokens of all selected passages.", gt=0)
         ] = None,
     ) -> SelectedEvidence:
-        if sum(map(len, passages)) > MOST_CHARACTERS:
-            raise ToolError(f"The passages have more than {MOST_CHARACTERS:,} characters.")
+        if sum(map(len, [*passages, *(titles or ())])) > MOST_CHARACTERS:
+            raise ToolError(f"The texts have more than {MOST_CHARACTERS:,} characters.")
         try:
             selection = selector.select(query, passages, titles=titles, k=k, max_tokens=max_tokens)
         except DGNError as error:

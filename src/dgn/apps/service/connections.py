@@ -102,7 +102,7 @@ class _Connection(HttpToolsProtocol):
 
     def _expect_headers(self) -> None:
         self._stop_timer()
-        self._timer = self.loop.call_later(self._limits.header_seconds, self._give_up)
+        self._timer = self.loop.call_later(self._limits.seconds, self._give_up)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -41,9 +41,9 @@ class ServiceLimits:
             what the encoder reads in a few seconds.
         query_words: Words of a query (422).
         k: The largest k (422).
-        seconds: For the body to arrive (408), and then for the answer (503).
+        seconds: For the headers to arrive (then the connection is closed), for the body (408),
+            and for the answer (503).
         header_bytes: The size of the headers of a request (431).
-        header_seconds: For the headers to arrive; then the connection is closed.
         connections: Open connections; for a further one, the one that was silent for the longest
             time is closed.
         waiting_requests: Requests that wait for their answer; further ones are refused (503).
@@ -59,7 +59,6 @@ class ServiceLimits:
     k: int = 100
     seconds: float = 10.0
     header_bytes: int = 32 * 1024
-    header_seconds: float = 10.0
     connections: int = 2_048
     waiting_requests: int = 512
     waiting_bytes: int = 256 * 2**20
