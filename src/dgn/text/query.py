@@ -165,7 +165,7 @@ def checked_query(query: Any) -> str:
     """The text of a query, after it was checked to be a string with a word in it."""
     if not isinstance(query, str):
         raise InvalidInput("query", found=f"{query!r:.40}", allowed="a string")
-    (text,) = _texts("query", [query])
+    text = _text("query", query)
     if not has_words(text):
         raise InvalidInput("query", found=f"{text!r:.80}", allowed="a text with a word in it")
     return text
@@ -228,31 +228,36 @@ def _of_passages(passages: Iterable[Any], titles: str | Iterable[str] | None) ->
 
 def _passage_of(given: Any, number: int) -> Passage:
     """A passage in any of its forms, checked."""
-    name = f"passages[{number}]"
-    if isinstance(given, str):
-        (text,) = _texts("passages", [given])
-        return Passage(text)
-    if isinstance(given, Mapping):
-        values = dict(cast("Mapping[str, Any]", given))
-        unknown = set(values) - _PASSAGE_KEYS
+    if type(given) is Passage:
+        name = f"passages[{number}]"
+        passage: Passage = given
+        values: dict[str, Any] = {}
+    elif isinstance(given, str):
+        return Passage(_text("passages", given, number))
+    elif isinstance(given, Mapping):
+        name = f"passages[{number}]"
+        values = {key: one for key, one in given.items() if one is not None}  # pyright: ignore
+        unknown = values.keys() - _PASSAGE_KEYS
         if unknown or "text" not in values:
             reason = f"has the unknown key {min(map(str, unknown))!r}" if unknown else "has no text"
             allowed = ", ".join(sorted(_PASSAGE_KEYS))
             raise InvalidInput(name, message=f"{name} {reason}; the keys are {allowed}.")
-        metadata = _metadata(name, values.pop("metadata", None))
-        known = {key: value for key, value in values.items() if value is not None}
-        passage = Passage(**known, metadata=metadata)
-    elif isinstance(given, Passage):
-        passage = given
+        values["metadata"] = _metadata(name, values.get("metadata"))
+        passage = Passage(**values)
     else:
         raise InvalidInput(
-            name, found=f"{given!r:.80}", allowed="a string, a Passage or a dictionary"
+            f"passages[{number}]",
+            found=f"{given!r:.80}",
+            allowed="a string, a Passage or a dictionary",
         )
-    for key in ("text", "title"):
-        _texts(f"{name}.{key}", [getattr(passage, key)])
-    if passage.score is not None:
-        passage = replace(passage, score=_number(f"{name}.score", passage.score))
-    return replace(passage, id=_identifier(name, passage.id))
+    for key, text in (("text", passage.text), ("title", passage.title)):
+        _text(f"{name}.{key}", text)
+    score, identifier = passage.score, _identifier(name, passage.id)
+    if score is not None:
+        score = _number(f"{name}.score", score)
+    if score is passage.score and identifier is passage.id:
+        return passage
+    return replace(passage, score=score, id=identifier)
 
 
 def _of_documents(documents: Iterable[Document | Mapping[str, Any] | str]) -> list[Passage]:
@@ -309,7 +314,7 @@ def _document_of(given: Any, number: int) -> Document:
     if isinstance(loose.sentences, str | Mapping):
         raise InvalidInput(f"{name}.sentences", found="one value", allowed="a list of strings")
     for key in ("text", "title"):
-        _texts(f"{name}.{key}", [getattr(document, key)])
+        _text(f"{name}.{key}", getattr(document, key))
     if document.text and document.sentences is not None:
         raise InvalidInput(name, message=f"{name} has both text and sentences; pass one of them.")
     _metadata(name, loose.metadata)
@@ -343,19 +348,26 @@ def _entries(argument: str, values: Any) -> list[Any]:
 
 def _texts(argument: str, values: Any) -> list[str]:
     """The values as a list of strings; NumPy's strings become plain ones."""
-    texts: list[str] = []
-    for number, value in enumerate(_entries(argument, values)):
-        if not isinstance(value, str):
-            found = f"{value!r:.40} at position {number}"
-            raise InvalidInput(argument, found=found, allowed="strings")
-        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+    return [
+        _text(argument, value, number) for number, value in enumerate(_entries(argument, values))
+    ]
+
+
+def _text(argument: str, value: Any, number: int = 0) -> str:
+    """A value as a plain string, after it was checked to be one."""
+    if not isinstance(value, str):
+        found = f"{value!r:.40} at position {number}"
+        raise InvalidInput(argument, found=found, allowed="strings")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
             raise InvalidInput(
                 argument,
                 message=f"{argument} contains half of a Unicode character in text {number}; decode "
                 "the text correctly first.",
-            )
-        texts.append(str(value))
-    return texts
+            ) from None
+    return str(value)
 
 
 def _with_scores(passages: list[Passage], scores: Any) -> tuple[Passage, ...]:

@@ -28,9 +28,9 @@ from dgn.text.words import (
     is_name,
     is_number,
     is_year,
+    readings_in_context,
     split_piece,
     stem,
-    words_in_context,
 )
 
 _LONGEST_PIECE = 64
@@ -186,7 +186,7 @@ class _Memory:
         rows = [[row for piece in pieces for row in remembered[piece]] for pieces in split]
         for number, pieces in enumerate(split):
             if not self._in_context.isdisjoint(pieces):
-                rows[number] = self._rows_in_context(pieces, remembered)
+                self._read_in_context(pieces, remembered, rows[number])
         return rows
 
     def table(self) -> WordTable:
@@ -194,23 +194,19 @@ class _Memory:
         with self._lock:  # the arrays may be exchanged for larger ones
             return WordTable(self._vectors, self._facts, self._stem_of)
 
-    def _rows_in_context(
-        self, pieces: Sequence[str], remembered: Mapping[str, tuple[int, ...]]
-    ) -> list[int]:
-        read = {
-            index: words_in_context(pieces, index)
-            for index, piece in enumerate(pieces)
-            if piece in self._in_context
-        }
+    def _read_in_context(
+        self, pieces: Sequence[str], remembered: Mapping[str, tuple[int, ...]], rows: list[int]
+    ) -> None:
+        """Change the rows of the pieces of a text that the words around them change."""
+        indices = [index for index, piece in enumerate(pieces) if piece in self._in_context]
+        readings = readings_in_context(pieces, indices)
+        if not readings:
+            return
         with self._lock:
-            self._add_words(word for words in read.values() for word in words)
-        return [
-            row
-            for index, piece in enumerate(pieces)
-            for row in (
-                map(self._words.__getitem__, read[index]) if index in read else remembered[piece]
-            )
-        ]
+            self._add_words(itertools.chain.from_iterable(readings.values()))
+        starts = [0, *itertools.accumulate(len(remembered[piece]) for piece in pieces)]
+        for index, words in readings.items():
+            rows[starts[index] : starts[index + 1]] = map(self._words.__getitem__, words)
 
     def _learn(self, pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Remember pieces; those that are too long to be remembered are returned."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -81,6 +81,7 @@ _GROUPED_BY_DOTS = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?")
 _DECIMAL = re.compile(r"-?\d*\.?\d+")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _POWER = re.compile(r"(\d{1,4})\^\+?(\d{1,2})")
+_AROUND = "'\"()[]{}.,;:!?"
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*$")
 
 
@@ -126,12 +127,14 @@ def read_words(text: str) -> list[str]:
         ['the', 'WHO', 'sent', '1500', 'doctors', 'and', '1,500', 'tons', 'who', 'knows', 'when']
     """
     pieces = normalized(text).split()
-    read: list[str] = []
-    for index, piece in enumerate(pieces):
-        words = split_piece(piece)
-        in_context = depends_on_context(words)
-        read += words_in_context(pieces, index) if in_context else map(str.casefold, words)
-    return read
+    split = [split_piece(piece) for piece in pieces]
+    in_context = [n for n, words in enumerate(split) if depends_on_context(words)]
+    changed = readings_in_context(pieces, in_context) if in_context else {}
+    return [
+        word
+        for number, words in enumerate(split)
+        for word in changed.get(number) or map(str.casefold, words)
+    ]
 
 
 def word_spans(normal: str) -> list[tuple[int, int]]:
@@ -152,25 +155,35 @@ def depends_on_context(words: Sequence[str]) -> bool:
     return not _SHOUTED_FUNCTION_WORDS.isdisjoint(words) or any(map(is_year, words))
 
 
-def words_in_context(pieces: Sequence[str], index: int) -> tuple[str, ...]:
-    """The words of one of the pieces of a text, as they are compared.
+def readings_in_context(
+    pieces: Sequence[str], indices: Iterable[int]
+) -> dict[int, tuple[str, ...]]:
+    """How pieces of a text are read because of the words around them.
 
     Args:
         pieces: The parts of a normalized text that spaces separate.
-        index: The piece.
+        indices: Those whose reading depends on the context.
+
+    Returns:
+        The words of the pieces that are read in another way than by themselves.
     """
-    words = split_piece(pieces[index])
-    is_shouted = not any(map(str.islower, "".join(pieces)))
-    read: list[str] = []
-    for number, word in enumerate(words):
-        if is_year(word):
-            read.append(f"{int(word):,}" if _is_count(pieces, index, word) else word)
-        elif is_name(word) and not is_shouted:
-            stands_alone = len(word) > 1 or _is_numeral(pieces, index, number)
-            read.append(word if stands_alone else word.casefold())
-        else:
-            read.append(word.casefold())
-    return tuple(read)
+    readings: dict[int, tuple[str, ...]] = {}
+    is_shouted: bool | None = None
+    for index in indices:
+        words = split_piece(pieces[index])
+        read = [word.casefold() for word in words]
+        for number, word in enumerate(words):
+            if is_year(word):
+                if _is_count(pieces, index, word):
+                    read[number] = f"{int(word):,}"
+            elif is_name(word) and (len(word) > 1 or _is_numeral(pieces, index, number)):
+                if is_shouted is None:
+                    is_shouted = not any(map(str.islower, "".join(pieces)))
+                if not is_shouted:
+                    read[number] = word
+        if any(one != word.casefold() for one, word in zip(read, words, strict=True)):
+            readings[index] = tuple(read)
+    return readings
 
 
 @lru_cache(maxsize=2**16)
@@ -241,8 +254,8 @@ def _is_count(pieces: Sequence[str], index: int, word: str) -> bool:
         return True
     if after or (index and pieces[index - 1].casefold() in _BEFORE_YEARS):
         return False
-    following = split_piece(pieces[index + 1])[:1] if index + 1 < len(pieces) else ()
-    return any(word.casefold() in _COUNTED for word in following)
+    following = pieces[index + 1] if index + 1 < len(pieces) else ""
+    return following.casefold().strip(_AROUND) in _COUNTED
 
 
 def _is_numeral(pieces: Sequence[str], index: int, number: int) -> bool:

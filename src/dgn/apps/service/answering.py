@@ -280,18 +280,16 @@ def _finite(text: str) -> float:
 
 def _check_keys(value: Any, depth: int = 0) -> None:
     """Refuse objects with very many keys; to name each unknown one would take seconds."""
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value)
-        if len(items) > _MOST_KEYS:
-            raise Refused(422, f"An object has {len(items):,} fields; most of them are not known.")
-        if depth < 4:
-            for key, inner in items.items():
-                if key != "metadata":
-                    _check_keys(inner, depth + 1)
-    elif isinstance(value, list) and depth < 4:
-        for inner in cast("list[Any]", value):
-            if isinstance(inner, dict):
-                _check_keys(inner, depth + 1)
+    if not isinstance(value, dict):
+        return
+    body = cast("dict[str, Any]", value)
+    if len(body) > _MOST_KEYS:
+        raise Refused(422, f"An object has {len(body):,} fields; most of them are not known.")
+    for inner in body.values():
+        if type(inner) is list and depth < 2:
+            for one in cast("list[Any]", inner):
+                if type(one) is dict:
+                    _check_keys(one, depth + 1)
 
 
 _MESSAGES = {

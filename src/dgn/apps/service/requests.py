@@ -20,7 +20,7 @@ from pydantic import (
 
 from dgn.apps.service.refusals import ServiceLimits
 from dgn.selector import Limits
-from dgn.text.query import Query
+from dgn.text.query import Document, Passage, Query
 from dgn.text.words import has_words
 
 QUERY_EXAMPLE = "The bridge was designed by Clara Voss, and trains have crossed it since 1911."
@@ -77,6 +77,14 @@ class GivenPassage(_Request):
     )
     metadata: dict[str, JsonValue] | None = Field(None, description="Returned with the passage.")
 
+    def passage_of(self) -> Passage:
+        return Passage(
+            self.text, self.title, id=self.id, score=self.score, metadata=self.metadata or {}
+        )
+
+    def characters(self) -> int:
+        return len(self.text) + len(self.title)
+
 
 class _GivenDocument(_Request):
     title: str = Field("", description="Words of the title count as covered by each sentence.")
@@ -89,11 +97,23 @@ class TextDocument(_GivenDocument):
 
     text: str = Field(pattern=r"\S", description="It must not be empty.")
 
+    def document_of(self) -> Document:
+        return Document(self.text, self.title, id=self.id, metadata=self.metadata or {})
+
+    def characters(self) -> int:
+        return len(self.text) + len(self.title)
+
 
 class SentencesDocument(_GivenDocument):
     """A document that has been split into sentences or chunks already."""
 
     sentences: list[str] = Field(min_length=1)
+
+    def document_of(self) -> Document:
+        return Document("", self.title, self.sentences, id=self.id, metadata=self.metadata or {})
+
+    def characters(self) -> int:
+        return sum(map(len, self.sentences)) + len(self.title)
 
 
 def _has(key: str) -> Any:
@@ -126,6 +146,9 @@ class RerankDocument(BaseModel):
 
     text: str
 
+    def characters(self) -> int:
+        return len(self.text)
+
 
 RerankText = Annotated[
     Annotated[str, Tag("?text")] | Annotated[RerankDocument, Tag("?object")], Discriminator(_kind)
@@ -149,14 +172,7 @@ class RequestModels:
 
 def _characters(texts: list[Any]) -> int:
     """The length of texts, passages and documents, with their titles."""
-    total = 0
-    for one in texts:
-        if isinstance(one, str):
-            total += len(one)
-        else:
-            total += len(getattr(one, "text", "")) + len(getattr(one, "title", ""))
-            total += sum(map(len, getattr(one, "sentences", ())))
-    return total
+    return sum(len(one) if isinstance(one, str) else one.characters() for one in texts)
 
 
 def request_models(most: ServiceLimits) -> RequestModels:
@@ -204,11 +220,12 @@ def request_models(most: ServiceLimits) -> RequestModels:
         )
 
         def query_of(self) -> Query:
-            given = [p if isinstance(p, str) else p.model_dump() for p in self.passages]
-            return Query.of(self.query, given, id=self.id or "")
+            # The model has checked what Query.of would check.
+            given = (Passage(p) if isinstance(p, str) else p.passage_of() for p in self.passages)
+            return Query(self.query, tuple(given), self.id or "")
 
         def characters(self) -> int:
-            return _characters([self.query, *self.passages])
+            return len(self.query) + _characters(self.passages)
 
     class _WithDocuments(_Query):
         documents: list[GivenDocument] = Field(
@@ -218,11 +235,11 @@ def request_models(most: ServiceLimits) -> RequestModels:
         )
 
         def query_of(self) -> Query:
-            given = [one.model_dump() for one in self.documents]
+            given = [one.document_of() for one in self.documents]
             return Query.of(self.query, documents=given, id=self.id or "")
 
         def characters(self) -> int:
-            return _characters([self.query, *self.documents])
+            return len(self.query) + _characters(self.documents)
 
     class QueryWithPassages(_WithPassages):
         """One of many queries."""
@@ -267,12 +284,11 @@ def request_models(most: ServiceLimits) -> RequestModels:
         _whole_top_n = field_validator("top_n", mode="before")(_whole)
 
         def query_of(self) -> Query:
-            return Query.of(
-                self.query, [one if isinstance(one, str) else one.text for one in self.documents]
-            )
+            texts = (one if isinstance(one, str) else one.text for one in self.documents)
+            return Query(self.query, tuple(map(Passage, texts)))
 
         def characters(self) -> int:
-            return _characters([self.query, *self.documents])
+            return len(self.query) + _characters(self.documents)
 
         def limits(self) -> Limits:
             return Limits(k=min(self.top_n or len(self.documents), len(self.documents)))
