@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, final
@@ -31,7 +32,7 @@ class PassageSelection(Selection):
         values: The value of the objective after each selection.
         certificate: How close to the best possible set this is, at least.
         query: The query with all its passages.
-        facets: The words of the query, with their features.
+        facets_of: From a query to its words, with their features.
         objective: The set function of the query, as the encoder gave it.
         items: Its passages as items.
         searched: The function and the items that were really searched: with the caller's scores,
@@ -40,7 +41,7 @@ class PassageSelection(Selection):
     """
 
     query: Query = field(repr=False)
-    facets: tuple[Facet, ...] = field(repr=False, compare=False)
+    facets_of: Callable[[str], tuple[Facet, ...]] = field(repr=False, compare=False)
     objective: SetFunction = field(repr=False, compare=False)
     items: Items = field(repr=False, compare=False)
     searched: tuple[SetFunction, Items] = field(repr=False, compare=False)
@@ -55,6 +56,11 @@ class PassageSelection(Selection):
     def texts(self) -> tuple[str, ...]:
         """The texts of the selected passages, in order of selection."""
         return tuple(passage.text for passage in self.passages)
+
+    @cached_property
+    def facets(self) -> tuple[Facet, ...]:
+        """The words of the query, with their features."""
+        return self.facets_of(self.query.text)
 
     @cached_property
     def relevance(self) -> tuple[float, ...]:

@@ -245,7 +245,7 @@ class Selector:
                     selection.values,
                     selection.certificate,
                     query,
-                    self.encoder.facets(query.text),
+                    self.encoder.facets,
                     own_f,
                     own_items,
                     (f, searched),

@@ -24,7 +24,7 @@ from dgn.text.vectors import SubwordVectors
 from dgn.text.words import (
     FUNCTION_WORDS,
     QUESTION_WORDS,
-    depends_on_context,
+    context_of,
     is_name,
     is_number,
     is_year,
@@ -145,7 +145,9 @@ class _Memory:
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
-        self._in_context: set[str] = set()
+        self._names: set[str] = set()
+        self._years: set[str] = set()
+        self._counted: set[str] = set()
         self._vectors: NDArray[Any] = np.zeros((_FIRST_ROWS, reader.vectors.dimension), np.float32)
         self._facts: NDArray[Any] = np.zeros((_FIRST_ROWS, FACTS), np.float32)
         self._stem_of: NDArray[Any] = np.zeros(_FIRST_ROWS, np.int64)
@@ -183,11 +185,18 @@ class _Memory:
         new = set(itertools.chain.from_iterable(split)).difference(remembered)
         if new and (long := self._learn(new)):
             remembered = ChainMap(long, remembered)
-        rows = [[row for piece in pieces for row in remembered[piece]] for pieces in split]
+        row_of, flat = remembered.__getitem__, itertools.chain.from_iterable
+        rows = [list(flat(map(row_of, pieces))) for pieces in split]
         for number, pieces in enumerate(split):
-            if not self._in_context.isdisjoint(pieces):
+            if not self._is_read_alone(pieces):
                 self._read_in_context(pieces, remembered, rows[number])
         return rows
+
+    def _is_read_alone(self, pieces: Sequence[str]) -> bool:
+        """Whether no piece of a text is read in another way because of those around it."""
+        if not self._names.isdisjoint(pieces):
+            return False
+        return self._years.isdisjoint(pieces) or self._counted.isdisjoint(pieces)
 
     def table(self) -> WordTable:
         """What is known about all words that were met so far."""
@@ -198,8 +207,7 @@ class _Memory:
         self, pieces: Sequence[str], remembered: Mapping[str, tuple[int, ...]], rows: list[int]
     ) -> None:
         """Change the rows of the pieces of a text that the words around them change."""
-        indices = [index for index, piece in enumerate(pieces) if piece in self._in_context]
-        readings = readings_in_context(pieces, indices)
+        readings = readings_in_context(pieces)
         if not readings:
             return
         with self._lock:
@@ -219,7 +227,16 @@ class _Memory:
             long = {piece: own for piece, own in rows.items() if len(piece) > _LONGEST_PIECE}
             for piece in long:
                 del rows[piece]
-            self._in_context.update(piece for piece in rows if depends_on_context(split[piece]))
+            for piece in rows:
+                match context_of(piece, split[piece]):
+                    case "name":
+                        self._names.add(piece)
+                    case "year":
+                        self._years.add(piece)
+                    case "counted":
+                        self._counted.add(piece)
+                    case _:
+                        pass
             self._pieces |= rows
         return long
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from dgn.text.spelling import clean_brackets, normalized
 
@@ -76,6 +76,7 @@ _BLOCKS_WITH_MARKS = (
 """Where Unicode has combining marks; to look at every character would take 0.1 s."""
 
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
+_IN_CONTEXT = re.compile(r"1\d{3}|20\d{2}|[A-Z]")
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GROUPED_BY_DOTS = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?")
 _DECIMAL = re.compile(r"-?\d*\.?\d+")
@@ -127,13 +128,11 @@ def read_words(text: str) -> list[str]:
         ['the', 'WHO', 'sent', '1500', 'doctors', 'and', '1,500', 'tons', 'who', 'knows', 'when']
     """
     pieces = normalized(text).split()
-    split = [split_piece(piece) for piece in pieces]
-    in_context = [n for n, words in enumerate(split) if depends_on_context(words)]
-    changed = readings_in_context(pieces, in_context) if in_context else {}
+    changed = readings_in_context(pieces)
     return [
         word
-        for number, words in enumerate(split)
-        for word in changed.get(number) or map(str.casefold, words)
+        for index, piece in enumerate(pieces)
+        for word in changed.get(index) or map(str.casefold, split_piece(piece))
     ]
 
 
@@ -150,27 +149,27 @@ def split_piece(piece: str) -> tuple[str, ...]:
     return tuple(match.group()[:_LONGEST_WORD] for match in found)
 
 
-def depends_on_context(words: Sequence[str]) -> bool:
-    """Whether the words around a piece with these words decide how it is read."""
-    return not _SHOUTED_FUNCTION_WORDS.isdisjoint(words) or any(map(is_year, words))
+def context_of(piece: str, words: Sequence[str]) -> Literal["name", "year", "counted"] | None:
+    """What a piece with these words may be because of the words around it, or be for them."""
+    if not _SHOUTED_FUNCTION_WORDS.isdisjoint(words):
+        return "name"
+    if any(map(is_year, words)):
+        return "year" if piece.strip(_AROUND) == words[0] else "name"  # $1911 needs nothing else
+    return "counted" if piece.casefold().strip(_AROUND) in _COUNTED else None
 
 
-def readings_in_context(
-    pieces: Sequence[str], indices: Iterable[int]
-) -> dict[int, tuple[str, ...]]:
-    """How pieces of a text are read because of the words around them.
+def readings_in_context(pieces: Sequence[str]) -> dict[int, tuple[str, ...]]:
+    """The words of the pieces of a text that are read in another way because of those around them.
 
     Args:
         pieces: The parts of a normalized text that spaces separate.
-        indices: Those whose reading depends on the context.
-
-    Returns:
-        The words of the pieces that are read in another way than by themselves.
     """
     readings: dict[int, tuple[str, ...]] = {}
     is_shouted: bool | None = None
-    for index in indices:
-        words = split_piece(pieces[index])
+    for index, piece in enumerate(pieces):
+        if piece.islower() or not _IN_CONTEXT.search(piece):
+            continue
+        words = split_piece(piece)
         read = [word.casefold() for word in words]
         for number, word in enumerate(words):
             if is_year(word):

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from dgn.core.native import structures
 from dgn.core.native.library import address_of, highest_isa, library
+from dgn.parallel import available_cores, run_in_parts
 
 _MANY_WORDS = 4096
+_QUERIES_PER_THREAD = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,40 +133,48 @@ class FacetKernel:
             *map(address_of, (words.vectors, words.facts, words.stem)), dimension
         )
         at_features, at_weights, at_target = map(address_of, (features, weights, target))
-        isa, run, work = highest_isa(), library(), np.empty(0, np.float32)
-        for row, query in enumerate(queries):
-            rows, start, count = query.rows, query.start, len(query.title)
-            asked_words, titles = int(start[1]), len(start) - 2 - count
-            # Counting costs more than the room, unless there are many words.
-            distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
-            size = run.dgn_facets_work(
-                asked_words,
-                len(rows),
-                distinct,
-                count,
-                titles,
-                dimension,
-                self._projected,
-                self._units,
-            )
-            if size > len(work):
-                work = np.empty(size, np.float32)
-            arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
-            asked = structures.Query(*map(address_of, arrays), count, titles, distinct)
-            result = structures.FacetResult(
-                at_features + 4 * row * items * width,
-                at_weights + 4 * row * width,
-                at_target + 4 * row * width,
-                address_of(work),
-                width,
-                asked_words,
-            )
-            mask[row, :count] = True
-            run.dgn_facets(
-                isa,
-                ctypes.byref(known),
-                ctypes.byref(self._weights),
-                ctypes.byref(asked),
-                ctypes.byref(result),
-            )
+        isa, run = highest_isa(), library()
+
+        def compute(first: int, last: int) -> None:
+            work = np.empty(0, np.float32)
+            for row in range(first, last):
+                query = queries[row]
+                rows, start, count = query.rows, query.start, len(query.title)
+                asked_words, titles = int(start[1]), len(start) - 2 - count
+                # Counting costs more than the room, unless there are many words.
+                distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
+                size = run.dgn_facets_work(
+                    asked_words,
+                    len(rows),
+                    distinct,
+                    count,
+                    titles,
+                    dimension,
+                    self._projected,
+                    self._units,
+                )
+                if size > len(work):
+                    work = np.empty(size, np.float32)
+                arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
+                asked = structures.Query(*map(address_of, arrays), count, titles, distinct)
+                result = structures.FacetResult(
+                    at_features + 4 * row * items * width,
+                    at_weights + 4 * row * width,
+                    at_target + 4 * row * width,
+                    address_of(work),
+                    width,
+                    asked_words,
+                )
+                mask[row, :count] = True
+                run.dgn_facets(
+                    isa,
+                    ctypes.byref(known),
+                    ctypes.byref(self._weights),
+                    ctypes.byref(asked),
+                    ctypes.byref(result),
+                )
+
+        many = len(queries) >= _QUERIES_PER_THREAD
+        threads = min(len(queries) // _QUERIES_PER_THREAD, available_cores()) if many else 1
+        run_in_parts(compute, len(queries), threads)
         return features, weights, target, mask

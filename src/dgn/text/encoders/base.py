@@ -103,7 +103,8 @@ class Encoder(ABC):
         del arrays
         return None
 
-    def facets(self, query: str) -> tuple[Facet, ...]:
+    @staticmethod
+    def facets(query: str) -> tuple[Facet, ...]:
         """The named parts of a query; empty if the features have no names."""
         del query
         return ()

@@ -130,7 +130,8 @@ class FacetEncoder(Encoder):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
 
-    def facets(self, query: str) -> tuple[Facet, ...]:
+    @staticmethod
+    def facets(query: str) -> tuple[Facet, ...]:
         """The words of the query, and what it asks for."""
         return facets_of(query)
 

@@ -158,7 +158,8 @@ class MiniLMEncoder(Encoder):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
 
-    def facets(self, query: str) -> tuple[Facet, ...]:
+    @staticmethod
+    def facets(query: str) -> tuple[Facet, ...]:
         """The words of the query, and what it asks for."""
         return facets_of(query)
 
