@@ -19,6 +19,7 @@ ALL = (
     "vec_file",
     "fever_text",
     "selecting",
+    "passages",
     "serving",
     "scaling",
     "busy_machine",

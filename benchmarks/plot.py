@@ -5,50 +5,67 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
 ROOT = Path(__file__).parents[1]
 RESULTS, IMAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "images" / "speed.png"
 OURS, OTHERS = "#1b6ca8", "#b8b8b8"
 
 
+COLOURS = {
+    "dgn, text never seen": "#1b6ca8",
+    "dgn, known text": "#6fb1e0",
+    "bm25s with stems": "#7a7a7a",
+    "MiniLM cosine + MMR": "#c98a2b",
+    "MiniLM cross-encoder": "#b0413e",
+}
+
+
 def main() -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    rows = [row for row in _rows("*-searching.txt") if len(row) == 5 and "µs" not in row[1]]
-    rows = [row for row in rows if "without" not in row[0] and "facility location of" not in row[0]]
-    rows.sort(key=lambda row: -float(row[3]))
-    names = [row[0].replace(", facility location, lazy", "") for row in rows]
-    names = ["dgn, two cores" if name == "dgn" else name for name in names]
-    names = [name.replace("one thread", "one core") for name in names]
-    bars = left.barh(
-        names,
-        [float(row[3]) for row in rows],
-        color=[OURS if name.startswith("dgn") else OTHERS for name in names],
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(10.5, 4.2), width_ratios=(3, 2), layout="constrained"
     )
-    left.bar_label(bars, fmt="%.0f", padding=3)
-    left.set_title(
-        "µs per query, 7 of 30 items with 256 features\n(4,096 queries; peers: one core)"
-    )
-    batches = (256, 1024)
-    table = [row for row in _rows("*-h200-training.txt") if row[0] != ""]
-    kinds = {
-        "dgn, whole steps with batches and Adam": ("dgn", OURS),
-        "naive unfolding, batched": ("naive unfolding", OTHERS),
-    }
-    for start, (kind, (label, colour)) in zip((-0.2, 0.2), kinds.items(), strict=True):
-        rates = [float(row[1].replace(",", "")) for row in table if row[0] == kind][: len(batches)]
-        positions = [number + start for number in range(len(batches))]
-        drawn = right.bar(positions, rates, width=0.38, label=label, color=colour)
-        right.bar_label(drawn, [f"{rate / 1000:,.0f}k" for rate in rates], padding=2)
-    right.set_xticks(range(len(batches)), [f"{batch:,}" for batch in batches])
-    right.set_xlabel("claims per batch")
-    right.set_yticks([])
-    right.margins(y=0.12)
-    right.set_title("Training the paper's DGN on an H200, claims/s")
-    right.legend(frameon=False)
+    _draw_passages(left)
+    _draw_search(right)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(IMAGE, dpi=150)
     print(IMAGE)
+
+
+def _draw_passages(axes: Axes) -> None:
+    header, *rows = _rows("*-passages.txt")
+    counts = [int(cell.split()[0].replace(",", "")) for cell in header[1:]]
+    for name, *cells in rows:
+        times = [float(cell) for cell in cells if cell]
+        drawn = counts[: len(times)]
+        axes.loglog(drawn, times, "o-", color=COLOURS[name], lw=2, ms=4)
+        axes.annotate(
+            name, (drawn[-1], times[-1]), (6, 0), textcoords="offset points", va="center",
+            color=COLOURS[name], fontsize=9,
+        )  # fmt: skip
+    axes.set_xticks(counts, [f"{count:,}" for count in counts])
+    axes.minorticks_off()
+    axes.set_xlim(counts[0] * 0.85, counts[-1] * 7)
+    axes.set_xlabel("passages")
+    axes.grid(alpha=0.25)
+    axes.set_title("From text to selection, ms per query")
+
+
+def _draw_search(axes: Axes) -> None:
+    rows = [row for row in _rows("*-searching.txt") if len(row) == 5 and "µs" not in row[1]]
+    rows = [row for row in rows if "without" not in row[0] and "acility location" not in row[0]]
+    rows.sort(key=lambda row: -float(row[3]))
+    names = ["dgn, two cores" if row[0] == "dgn" else row[0] for row in rows]
+    names = [name.replace("one thread", "one core") for name in names]
+    bars = axes.barh(
+        names,
+        [float(row[3]) for row in rows],
+        color=[OURS if name.startswith("dgn") else OTHERS for name in names],
+    )
+    axes.bar_label(bars, fmt="%.0f", padding=3)
+    axes.margins(x=0.12)
+    axes.set_title("The search alone, µs per query:\n7 of 30 items, 256 features")
 
 
 def _rows(pattern: str) -> list[list[str]]:

@@ -222,7 +222,7 @@ class WordLlamaVectors(SubwordVectors):
         return [self._tokenizer.id_to_token(row) for row in range(len(self._table))]
 
     def word_rows(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows = np.array([self._whole_words.get(word, -1) for word in words], np.int64)
+        rows = np.array([self._marked.get(word, -1) for word in words], np.int64)
         is_divided = rows < 0
         counts = np.ones(len(words), np.int64)
         divided = [word for word, row in zip(words, rows.tolist(), strict=True) if row < 0]
@@ -242,17 +242,15 @@ class WordLlamaVectors(SubwordVectors):
         return rows, np.diff(np.flatnonzero(self._begins_word[rows]), append=len(rows))
 
     @cached_property
-    def _whole_words(self) -> dict[str, int]:
-        """The words that are one token; half of those of a text are."""
-        return {
-            piece[1:]: row
-            for row, piece in enumerate(self.pieces)
-            if piece.startswith(_WORD_MARK) and piece[1:].isalpha()
-        }
+    def _marked(self) -> dict[str, int]:
+        """The tokens that begin a word, without the mark."""
+        return {piece[1:]: row for row, piece in enumerate(self.pieces) if piece[:1] == _WORD_MARK}
 
     @cached_property
     def _begins_word(self) -> NDArray[np.bool_]:
-        return np.array([piece.startswith(_WORD_MARK) for piece in self.pieces])
+        begins = np.zeros(len(self._table), np.bool_)
+        begins[list(self._marked.values())] = True
+        return begins
 
     def token_rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
         cleaned = [clean_brackets(text) for text in texts]

@@ -9,6 +9,7 @@ World War I is a numeral, and in "1500 soldiers" 1500 is not a year.
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 import unicodedata
@@ -235,10 +236,13 @@ _PLAIN_WORD = _compiled("")
 @cache
 def _word_with_marks() -> re.Pattern[str]:
     """The same with combining marks: vowels of Hindi and Bengali, points of Arabic."""
-    characters = [chr(code) for block in _BLOCKS_WITH_MARKS for code in range(*block)]
-    kinds = map(unicodedata.category, characters)
-    marks = "".join(c for c, kind in zip(characters, kinds, strict=True) if kind in ("Mn", "Mc"))
-    return _compiled(f"[{marks}]*")
+    codes = [code for block in _BLOCKS_WITH_MARKS for code in range(*block)]
+    kinds = map(unicodedata.category, map(chr, codes))
+    marks = [code for code, kind in zip(codes, kinds, strict=True) if kind in ("Mn", "Mc")]
+    # As ranges, which compile in a fraction of the time of single characters.
+    runs = itertools.groupby(enumerate(marks), lambda one: one[1] - one[0])
+    spans = [[code for _, code in run] for _, run in runs]
+    return _compiled(f"[{''.join(f'{chr(span[0])}-{chr(span[-1])}' for span in spans)}]*")
 
 
 def _is_count(pieces: Sequence[str], index: int, word: str) -> bool:
