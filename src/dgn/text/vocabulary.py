@@ -255,16 +255,14 @@ class _Memory:
             )
         own = slice(first, end)
         self._vectors[own], idf = self._reader.describe(new)
-        self._facts[own] = [
-            (
-                max(rarity, _NAME_IDF) if is_name(word) else rarity,
-                is_number(word),
-                is_year(word),
-                word in FUNCTION_WORDS,
-                word in QUESTION_WORDS,
-            )
-            for word, rarity in zip(new, idf.tolist(), strict=True)
-        ]
+        self._facts[own, 0] = idf
+        for row, word in enumerate(new, first):
+            if word in FUNCTION_WORDS:
+                self._facts[row, 3:] = 1, word in QUESTION_WORDS
+            elif is_name(word):
+                self._facts[row, 0] = max(_NAME_IDF, float(self._facts[row, 0]))
+            elif is_number(word):
+                self._facts[row, 1:3] = 1, is_year(word)
         stems = self._stems
         self._stem_of[own] = [stems.setdefault(stem(word), len(stems)) for word in new]
         self._words |= dict(zip(new, range(first, end), strict=True))

@@ -152,6 +152,8 @@ def split_piece(piece: str) -> tuple[str, ...]:
 
 def context_of(piece: str, words: Sequence[str]) -> Literal["name", "year", "counted"] | None:
     """What a piece with these words may be because of the words around it, or be for them."""
+    if piece.islower() and piece.isalpha():  # most of them
+        return "counted" if piece in _COUNTED else None
     if not _SHOUTED_FUNCTION_WORDS.isdisjoint(words):
         return "name"
     if any(map(is_year, words)):
