@@ -74,6 +74,8 @@ def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_index(
         loaded = selector.load_index(tmp_path)
         assert len(loaded) in (30, 40, 60, 90)
         assert loaded.select(QUERY, k=1).texts[0].startswith("Bridge")
+    loaded.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["index.safetensors"], "nothing is left"
 
 
 def test_every_damage_is_one_sentence(selector: Selector, tmp_path: Path) -> None:

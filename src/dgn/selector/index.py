@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dgn.array_files import map_arrays, write_arrays
 from dgn.errors import BrokenInput, InvalidInput
+from dgn.files import only_writer
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
@@ -115,7 +116,8 @@ class PassageIndex:
             "prepared": json.dumps(bool(prepared)),
         }
         folder.mkdir(parents=True, exist_ok=True)
-        write_arrays(folder / _FILE, arrays, metadata)
+        with only_writer(folder):  # it removes what a process that was killed has left
+            write_arrays(folder / _FILE, arrays, metadata)
 
     @classmethod
     def load(cls, selector: Selector, folder: Path) -> PassageIndex:
