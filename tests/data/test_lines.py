@@ -44,18 +44,23 @@ def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
         list(read_fever_claims(path))
 
 
-def test_truncated_archive_gives_what_it_contains_and_then_a_problem(tmp_path: Path) -> None:
+@pytest.mark.parametrize("skip", [False, True])
+def test_truncated_archive_gives_what_it_contains_and_then_an_error(
+    tmp_path: Path, skip: bool
+) -> None:
     path = tmp_path / "dev.jsonl.gz"
     rows = [{"id": n, "claim": f"Claim {n} is {hash(str(n))}."} for n in range(5000)]
     with gzip.open(path, "wb") as stream:
         stream.write("\n".join(json.dumps(row) for row in rows).encode())
     path.write_bytes(path.read_bytes()[:-4000])
-    problems = Problems(skip=True)
-    read = len(list(read_fever_claims(path, problems)))
-    assert 0 < read < 5000
-    assert "the archive is damaged or truncated" in str(problems.kept[-1])
-    with pytest.raises(BrokenInput, match="download it again"):
-        list(read_fever_claims(path))
+    read = []
+
+    def read_all() -> None:
+        read.extend(claim for claim in read_fever_claims(path, Problems(skip=skip)))
+
+    with pytest.raises(BrokenInput, match=r"the archive is damaged or truncated.*download it again"):
+        read_all()
+    assert 0 < len(read) < 5000
 
 
 @pytest.mark.parametrize("name", ["dev.zip", "dev.jsonl.gz", "dev.jsonl.xz"])
@@ -75,6 +80,25 @@ def test_blank_lines_are_counted_and_not_returned() -> None:
     lines = list(stream_lines(stream, "input", Problems()))
     assert [(line.number, line.content) for line in lines] == [(1, b"a"), (4, b"b")]
     assert {line.file for line in lines} == {"input"}
+
+
+def test_a_line_that_is_too_long_is_refused_or_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dgn.data.lines.LONGEST_LINE", 8)
+    content = b"1234567\n" + b"x" * 30 + b"\n12345678\nlast"
+    with pytest.raises(BrokenInput, match="input, line 2: the line is longer than"):
+        list(stream_lines(io.BytesIO(content), "input", Problems()))
+    skipped: list[BrokenInput] = []
+    problems = Problems(skip=True, on_skip=skipped.append)
+    lines = list(stream_lines(io.BytesIO(content), "input", problems))
+    assert [(line.number, line.content) for line in lines] == [(1, b"1234567"), (4, b"last")]
+    assert [problem.line for problem in skipped] == [2, 3]
+
+
+def test_a_part_of_a_stream() -> None:
+    stream = io.BytesIO(b"a\nb\nc\nd\n")
+    stream.seek(2)
+    lines = list(stream_lines(stream, "input", Problems(), first=2, end=6))
+    assert [(line.number, line.content) for line in lines] == [(2, b"b"), (3, b"c")]
 
 
 def test_only_the_first_thousand_problems_are_kept(tmp_path: Path) -> None:

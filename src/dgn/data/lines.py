@@ -1,17 +1,20 @@
 """Lines of files of any size, compressed or not, and what to do about broken ones.
 
-Lines are read as bytes, one at a time. `.gz`, `.xz` and `.zip` files are read directly. Every
-error names the file and the line.
+Lines are read as bytes, one at a time, and a line has a limit, so that a small archive cannot fill
+the memory. `.gz`, `.xz` and `.zip` files are read directly. Every error names the file and the
+line. A broken line can be skipped; a damaged archive cannot, because nobody knows what it has lost.
 """
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import lzma
+import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar, cast
@@ -21,8 +24,12 @@ from dgn.errors import BrokenInput
 if TYPE_CHECKING:  # reading lines needs no extra; decoding records with msgspec does
     import msgspec
 
+LONGEST_LINE = 64 * 2**20
+"""The most bytes of a line, its end included."""
+
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 _MOST_KEPT = 1000
+_BUFFER = 1 << 16
 
 T = TypeVar("T")
 
@@ -33,11 +40,13 @@ class Problems:
 
     Attributes:
         skip: Whether to continue after a problem.
+        on_skip: Called with every problem that is skipped.
         count: The number of problems so far.
         kept: The first thousand of them.
     """
 
     skip: bool = False
+    on_skip: Callable[[BrokenInput], None] = lambda _: None
     count: int = 0
     kept: list[BrokenInput] = field(default_factory=list[BrokenInput])
 
@@ -46,6 +55,7 @@ class Problems:
         if not self.skip:
             raise problem
         self.count += 1
+        self.on_skip(problem)
         if len(self.kept) < _MOST_KEPT:
             self.kept.append(problem)
 
@@ -79,18 +89,45 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Line]:
         raise _unreadable(path, error) from error
 
 
-def stream_lines(stream: IO[bytes], name: str, problems: Problems) -> Iterator[Line]:
-    """The lines of an open stream, such as standard input, that are not blank."""
-    number = 0
+def stream_lines(
+    stream: IO[bytes], name: str, problems: Problems, *, first: int = 1, end: int | None = None
+) -> Iterator[Line]:
+    """The lines of an open stream, such as standard input, that are not blank.
+
+    Args:
+        stream: A stream at the beginning of a line.
+        name: Its name in errors.
+        problems: What to do about a line that is too long.
+        first: The number of the first line.
+        end: The position at which to stop; None for the end of the stream.
+
+    Raises:
+        BrokenInput: The stream is a damaged archive, even if broken lines are skipped.
+    """
+    number = first - 1
     try:
-        for content in stream:
+        while (end is None or stream.tell() < end) and (
+            content := stream.readline(LONGEST_LINE + 1)
+        ):
             number += 1
+            if len(content) > LONGEST_LINE:
+                problems.report(too_long(name, number))
+                while content and not content.endswith(b"\n"):
+                    content = stream.readline(LONGEST_LINE)
+                continue
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
                 yield Line(name, number, content.rstrip(b"\r\n"))
     except _DAMAGED as error:
-        problems.report(_damaged(name, number + 1, error))
+        raise _damaged(name, number + 1, error) from None
+
+
+def too_long(name: str, line: int) -> BrokenInput:
+    """The error for a line that is longer than LONGEST_LINE."""
+    return BrokenInput(
+        name, line, message=f"the line is longer than {LONGEST_LINE // 2**20} MiB; divide it."
+    )
 
 
 def is_hidden(name: str) -> bool:
@@ -127,14 +164,19 @@ def _zip_lines(path: Path, problems: Problems) -> Iterator[Line]:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if member.filename.endswith(".jsonl") and not is_hidden(member.filename):
-                    with archive.open(member) as stream:
-                        yield from stream_lines(stream, f"{path}/{member.filename}", problems)
-    except zipfile.BadZipFile as error:
-        problems.report(_damaged(str(path), None, error))
+                    name = f"{path}/{member.filename}"
+                    with archive.open(member) as raw:
+                        # Buffered: zipfile reads lines of a limited length byte by byte.
+                        stream = io.BufferedReader(cast("io.RawIOBase", raw), _BUFFER)
+                        yield from stream_lines(stream, name, problems)
+    except (*_DAMAGED, struct.error, ValueError, OverflowError) as error:
+        if isinstance(error, BrokenInput):
+            raise
+        raise _damaged(str(path), None, error) from None
     except (RuntimeError, NotImplementedError) as error:
         # zipfile raises these for a password and for a compression that it does not know.
         unpack = f"the archive cannot be opened ({error}); unpack it first."
-        problems.report(BrokenInput(path, None, message=unpack))
+        raise BrokenInput(path, None, message=unpack) from None
     except OSError as error:
         raise _unreadable(path, error) from error
 
