@@ -6,7 +6,8 @@
     ├── MissingExtra       an optional dependency is not installed (also an ImportError)
     ├── SearchTooLarge     an exact search would exceed its limit
     ├── StoreError         a page store cannot be built or opened
-    └── StudyStopped       a hyperparameter search stopped early; its finished trials are kept
+    ├── StudyStopped       a hyperparameter search stopped early; its finished trials are kept
+    └── WorkerDied         a worker process was killed; what was finished before is kept
 
 Every message is a sentence that says what was wrong, where, and what to do.
 """
@@ -101,6 +102,10 @@ class StoreError(DGNError):
 
 class StudyStopped(DGNError):
     """A hyperparameter search stopped early; its finished trials are kept."""
+
+
+class WorkerDied(DGNError):
+    """A worker process was killed, often because memory was short; what was finished is kept."""
 
 
 def require_extra(part: str, *, package: str, extra: str) -> None:

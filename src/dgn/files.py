@@ -1,17 +1,25 @@
-"""Files that are written completely or not at all, and short fingerprints of what they contain."""
+"""Files that are written completely or not at all, and short fingerprints of what they contain.
+
+An error while a file is written, such as a full disk, names the file.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import os
 import secrets
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, cast, final
 
 from dgn.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 try:
     import fcntl
@@ -19,6 +27,7 @@ except ImportError:  # Windows has no such locks; there, folders are not protect
     fcntl = None
 
 _BLOCK = 1 << 20
+_BUFFER = 1 << 16
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -38,18 +47,66 @@ def open_atomically(path: Path) -> Generator[IO[bytes]]:
     Pipes and devices cannot be replaced and are written directly.
     """
     if path.exists() and not path.is_file():
-        with path.open("wb") as stream:
+        with open_to_write(path) as stream:
             yield stream
         return
     target = path.resolve()
     with temporary_sibling(target) as partial:
-        with partial.open("wb") as stream:
+        with open_to_write(partial, target) as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            with _naming(target):
+                os.fsync(stream.fileno())
         if target.exists():
             shutil.copymode(target, partial)
         partial.replace(target)
+
+
+def open_to_write(path: Path, name: Path | None = None) -> IO[bytes]:
+    """Open a file for writing; unlike those of `Path.open`, its errors always name the file.
+
+    Args:
+        path: The file.
+        name: The file that errors name; by default the same one.
+    """
+    raw = _NamedFile(path, path if name is None else name)
+    return cast("IO[bytes]", io.BufferedWriter(raw, _BUFFER))
+
+
+@final
+class _NamedFile(io.FileIO):
+    """A file to write, whose errors name it."""
+
+    def __init__(self, path: Path, name: Path) -> None:
+        self._target = name
+        with _naming(name):
+            super().__init__(path, "wb")
+
+    def write(self, data: Any, /) -> int:
+        with _naming(self._target):
+            return super().write(data)
+
+
+@contextmanager
+def _naming(path: Path) -> Generator[None]:
+    """Errors of the operating system in this block name this file."""
+    try:
+        yield
+    except OSError as error:
+        number, reason = error.errno or errno.EIO, error.strerror or str(error)
+        raise OSError(number, reason, str(path)) from None
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array as `numpy.save` does, whose errors do not name the file."""
+    import numpy as np
+
+    plain = np.ascontiguousarray(array).reshape(np.shape(array))
+    with open_to_write(path) as stream:
+        np.lib.format.write_array_header_1_0(
+            stream, np.lib.format.header_data_from_array_1_0(plain)
+        )
+        stream.write(plain.data)
 
 
 @contextmanager
@@ -66,7 +123,8 @@ def save_figure(figure: Any, path: Path, **options: Any) -> None:
     """Save a Matplotlib figure atomically, in the format that the suffix of the path names."""
     target = path.resolve()
     with temporary_sibling(target) as partial:
-        figure.savefig(partial, format=path.suffix.lstrip(".").lower(), **options)
+        with open_to_write(partial, target) as stream:
+            figure.savefig(stream, format=path.suffix.lstrip(".").lower(), **options)
         partial.replace(target)
 
 
@@ -79,20 +137,32 @@ def only_writer(folder: Path) -> Generator[None]:
     Raises:
         InvalidInput: Another process holds the lock.
     """
-    with (folder / ".lock").open("w") as lock:
-        if fcntl is not None:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise InvalidInput(
-                    "out",
-                    message=f"Another process is writing to {folder}; wait for it, or choose "
-                    "another folder.",
-                ) from None
+    path = folder / ".lock"
+    with path.open("w") as lock:
+        if not _is_locked(lock, path):
+            raise InvalidInput(
+                "out",
+                message=f"Another process is writing to {folder}; wait for it, or choose another "
+                "folder.",
+            )
         for left in folder.glob(".*.partial"):
             left.unlink(missing_ok=True)
-        yield
-        (folder / ".lock").unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _is_locked(lock: IO[str], path: Path) -> bool:
+    """Take the lock, if nobody has it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A process that has just ended may have removed the file after we opened it.
+        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def fingerprint_of(path: Path) -> str:

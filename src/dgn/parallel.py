@@ -160,6 +160,22 @@ def interrupts_ignored() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it has ended, however it ended.
+
+    Otherwise the workers of a process that is killed would wait for work forever. It is the
+    initializer of a pool of processes.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), name="dgn-parent", daemon=True).start()
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
 def is_orphan() -> bool:
     """Whether the process that started this one was killed."""
     parent = multiprocessing.parent_process()

@@ -58,7 +58,9 @@ def test_truncated_archive_gives_what_it_contains_and_then_an_error(
     def read_all() -> None:
         read.extend(claim for claim in read_fever_claims(path, Problems(skip=skip)))
 
-    with pytest.raises(BrokenInput, match=r"the archive is damaged or truncated.*download it again"):
+    with pytest.raises(
+        BrokenInput, match=r"the archive is damaged or truncated.*download it again"
+    ):
         read_all()
     assert 0 < len(read) < 5000
 

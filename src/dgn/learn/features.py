@@ -16,6 +16,7 @@ from typing import Any
 
 from dgn.data import Dataset, Example, Problems
 from dgn.errors import BrokenInput, InvalidInput
+from dgn.files import write_atomically
 from dgn.learn.families import find_family
 from dgn.learn.families.base import TEACHER_LOGITS, FeatureOptions
 from dgn.text import open_vectors
@@ -126,7 +127,7 @@ def _build(
 
 def write_meta(folder: Path, meta: dict[str, Any]) -> None:
     """Write the last file of a folder of features: what it was made from."""
-    (folder / _META).write_text(json.dumps(meta, indent=2), encoding="utf-8")
+    write_atomically(folder / _META, json.dumps(meta, indent=2))
 
 
 def read_key(folder: Path) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Jobs over many files: the same results however they are run, and nothing half written."""
 
-import errno
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -95,17 +93,20 @@ def test_broken_rows_stop_the_job_or_go_to_a_side_file(inputs: Path, tmp_path: P
 
 
 def test_no_space_left_leaves_nothing_half_written(
-    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    resource = pytest.importorskip("resource")
     job = planned(inputs, tmp_path / "out")
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pq.ParquetWriter, "write_batch", full)
-        with pytest.raises(OSError, match="No space left"):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: '.*out/part-00000\.parquet'"):
             run_job(job, workers=1)
+        command = ["select", "--queries", str(inputs / "a.jsonl"), "--out", f"{tmp_path}/a.jsonl"]
+        assert main(command) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert capsys.readouterr().err == f"dgn: {tmp_path}/a.jsonl: File too large.\n"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
     assert run_job(job, workers=1).rows == 100
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import os
 import signal
@@ -35,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parsed(given)
         with _terminated_by_exception():
-            return options.run(options)
+            code = options.run(options)
+            sys.stdout.flush()  # what cannot be written is an error here, and not at exit
+            return code
     except InvalidInput as error:
         print(f"dgn: {error}", file=sys.stderr)
         return 2
@@ -51,15 +54,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except BrokenPipeError:
         # The reader of our output (`head`) has seen enough; Python must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except OSError as error:
         # A full disk or a folder without write permission: the system's own words are best.
-        print(f"dgn: {error}", file=sys.stderr)
+        print(f"dgn: {_os_error(error)}", file=sys.stderr)
+        _drop_output()
         return 1
     except KeyboardInterrupt:
         print("dgn: interrupted", file=sys.stderr)
         return 130
+
+
+def _os_error(error: OSError) -> str:
+    """What went wrong with which file; an error that names none is about standard output."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    if error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}:
+        return f"standard output: {error.strerror}."
+    return str(error)
+
+
+def _drop_output() -> None:
+    """What is left in the buffer of standard output goes nowhere."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from typing import Any
 
 from dgn.apps.jobs.inputs import Partition
 from dgn.apps.jobs.job import Done, Job, run_partition
-from dgn.errors import InvalidInput, require_extra
-from dgn.parallel import available_cores
+from dgn.errors import InvalidInput, WorkerDied, require_extra
+from dgn.parallel import available_cores, end_with_parent
+from dgn.selector.limits import integer
 
 Report = Callable[[int, int, int, float], None]
 """Takes the partitions that are done, all of them, the rows so far, and the seconds so far."""
@@ -41,19 +45,26 @@ def run_job(
 
     Returns:
         How many rows were written, and how many were broken, by this run.
+
+    Raises:
+        BrokenInput: An input is broken or damaged; the partitions that are done are kept.
+        WorkerDied: A worker was killed; the same call resumes the job.
     """
     check_engine(engine)
-    missing = job.missing()
-    everything = len(job.partitions)
-    started = time.monotonic()
-    rows = bad = 0
-    runs = _run_on_ray(job, missing, workers, address) if engine == "ray" else _run_here(
-        job, missing, workers or available_cores()
-    )  # fmt: skip
-    for done, found in enumerate(runs, everything - len(missing) + 1):
-        rows, bad = rows + found.rows, bad + found.bad
-        if report is not None:
-            report(done, everything, rows, time.monotonic() - started)
+    if workers is not None:
+        workers = integer("workers", workers)
+    with job.as_only_writer():
+        missing = job.missing()
+        everything = len(job.partitions)
+        started = time.monotonic()
+        rows = bad = 0
+        runs = _run_on_ray(job, missing, workers, address) if engine == "ray" else _run_here(
+            job, missing, workers or available_cores()
+        )  # fmt: skip
+        for done, found in enumerate(runs, everything - len(missing) + 1):
+            rows, bad = rows + found.rows, bad + found.bad
+            if report is not None:
+                report(done, everything, rows, time.monotonic() - started)
     return Done(rows, bad)
 
 
@@ -69,7 +80,9 @@ def _run_here(job: Job, missing: list[Partition], workers: int) -> Iterator[Done
             yield run_partition(job, partition)
         return
     # New processes and no forks: the threads of the parent would not survive a fork.
-    pool = ProcessPoolExecutor(min(workers, len(missing)), get_context("spawn"))
+    pool = ProcessPoolExecutor(
+        min(workers, len(missing)), get_context("spawn"), initializer=end_with_parent
+    )
     try:
         waiting: set[Future[Done]] = set()
         left = iter(missing)
@@ -84,8 +97,19 @@ def _run_here(job: Job, missing: list[Partition], workers: int) -> Iterator[Done
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for one in finished:
                 yield one.result()
+    except BrokenProcessPool:
+        raise _died(job) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _died(job: Job) -> WorkerDied:
+    done, everything = len(job.partitions) - len(job.missing()), len(job.partitions)
+    return WorkerDied(
+        f"A worker process was killed, often because memory was short; {done} of {everything} "
+        f"partitions are in {job.out}. The same command or call does the rest; use fewer workers "
+        "if memory is short."
+    )
 
 
 def _run_on_ray(
@@ -98,18 +122,21 @@ def _run_on_ray(
     most = workers or max(1, int(ray.cluster_resources().get("CPU", 1))) * _IN_FLIGHT_PER_WORKER
     waiting: list[Any] = []
     left = iter(missing)
-    while True:
-        while len(waiting) < most and (partition := next(left, None)) is not None:
-            waiting.append(task.remote(shared, partition))
-        if not waiting:
-            return
-        finished, waiting = ray.wait(waiting, num_returns=1)
-        try:
+    try:
+        while True:
+            while len(waiting) < most and (partition := next(left, None)) is not None:
+                waiting.append(task.remote(shared, partition))
+            if not waiting:
+                return
+            finished, waiting = ray.wait(waiting, num_returns=1)
             yield ray.get(finished[0])
-        except ray.exceptions.RayTaskError as error:
-            for one in waiting:
-                ray.cancel(one)
-            raise error.cause from None
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise _died(job) from error
+    finally:
+        for one in waiting:
+            ray.cancel(one)
 
 
 def _check_reachable(address: str | None) -> None:
@@ -125,12 +152,43 @@ def _check_reachable(address: str | None) -> None:
         ) from None
 
 
+@contextmanager
+def _on_loopback(ray: Any) -> Generator[None]:
+    """A cluster that is started in this block is as Ray's on macOS and Windows: for this machine.
+
+    On Linux, Ray would listen on all interfaces, even for `_node_ip_address="127.0.0.1"`.
+    """
+    constants, name = ray._private.ray_constants, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before = constants.ENABLE_RAY_CLUSTER, os.environ.get(name)
+    constants.ENABLE_RAY_CLUSTER, os.environ[name] = False, "0"
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before[0]
+        os.environ.pop(name)
+        if before[1] is not None:
+            os.environ[name] = before[1]
+
+
+def _use_token() -> None:
+    """Show the user's token, if there is one, to a cluster that was named by its address.
+
+    Ray itself does so only for a cluster that it finds on this machine, unless RAY_AUTH_MODE=token.
+    """
+    with suppress(ImportError):  # versions of Ray without tokens
+        from ray._private.authentication import authentication_token_setup
+
+        setup: Any = authentication_token_setup
+        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
+
+
 def connected(address: str | None) -> Any:
     """The package ray, connected to a cluster.
 
     Args:
-        address: As `ray.init` takes it; None for the cluster that is connected, or a new one on
-            this machine.
+        address: As `ray.init` takes it; None for the cluster that is connected, the one that the
+            variable RAY_ADDRESS names, or a new one on this machine, which listens on the loopback
+            interface alone.
 
     Raises:
         InvalidInput: The cluster cannot be reached.
@@ -139,13 +197,23 @@ def connected(address: str | None) -> Any:
     import ray
 
     package: Any = ray
-    if not package.is_initialized():
-        _check_reachable(address)
-        try:
-            package.init(address=address, logging_level="ERROR", log_to_driver=False)
-        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise InvalidInput(
-                "address", message=f"No Ray cluster can be reached at {address}: {reason}"
-            ) from None
+    if package.is_initialized():
+        return package
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    if address == "local":
+        with _on_loopback(package):
+            package.init(address, include_dashboard=False, **quiet)
+        return package
+    _check_reachable(address)
+    _use_token()
+    try:
+        package.init(address, **quiet)
+    except (OSError, ValueError, RuntimeError, package.exceptions.RayError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InvalidInput(
+            "address",
+            message=f"The Ray cluster at {address} refused the connection ({reason}). If it uses "
+            "Ray's token authentication, put its token into ~/.ray/auth_token or RAY_AUTH_TOKEN.",
+        ) from None
     return package

@@ -1,29 +1,38 @@
 """A job: the queries of many files, in partitions, into a folder of Parquet files.
 
-    out/manifest.json          what the job is: inputs, settings, partitions
+    out/manifest.json          what the job is: inputs, settings, model, version, partitions
     out/part-00000.parquet     the selections of one partition; it appears only when it is complete
     out/bad/part-00000.jsonl   its broken rows, with file and line, if they are to be skipped
 
 A partition is done when its file is there. A job that was interrupted therefore continues where it
-stopped, and nothing is ever half written. Who runs the partitions, this machine or Ray, makes no
-difference for what is in the files.
+stopped, and nothing is ever half written. The manifest identifies the content of every input, the
+model and the version of dgn, so that results of different ones are never mixed. Who runs the
+partitions, this machine or Ray, makes no difference for what is in the files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
-from dgn.apps.jobs.inputs import Partition, check_files, divided, rows_of
-from dgn.apps.jobs.storage import Folder, matching_files, size_of
+import dgn
+from dgn.apps.jobs.inputs import Partition, check_files, describe, divided, rows_of
+from dgn.apps.jobs.storage import Folder, matching_files
 from dgn.data import Problems, Row
 from dgn.errors import BrokenInput, InvalidInput, require_extra
 from dgn.selector import Limits, PassageSelection, Selector
+from dgn.selector.limits import integer
 
 MANIFEST = "manifest.json"
+_VERSION = 2
+_GROUP_BYTES, _GROUP_ROWS = 4 * 2**20, 1 << 14
+"""A row group of the results is written when it has this size."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,8 @@ class Job:
         skip_bad: Whether broken rows are written to a side file; otherwise the first one stops
             the job.
         batch_size: Queries that are selected together.
+        fingerprint: The hash of the model.
+        plan: The hash of the manifest.
     """
 
     out: Folder
@@ -46,6 +57,22 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     skip_bad: bool = False
     batch_size: int = 64
+    fingerprint: str = ""
+    plan: str = ""
+
+    @contextmanager
+    def as_only_writer(self) -> Generator[None]:
+        """Keep other processes from running this job as long as the block lasts.
+
+        Raises:
+            InvalidInput: Another process runs it, or the folder has another plan by now.
+        """
+        with self.out.only_writer():
+            if MANIFEST not in self.out.names() or _hash(self.out.read_text(MANIFEST)) != self.plan:
+                raise InvalidInput(
+                    "out", message=f"{self.out} was changed after the job was planned; plan again."
+                )
+            yield
 
     def missing(self) -> list[Partition]:
         """The partitions that are not done."""
@@ -87,82 +114,108 @@ def plan_job(
         InvalidInput: There are no inputs, or the folder contains another job.
     """
     require_extra("A job of many files", package="pyarrow", extra="ray")
-    files = matching_files(queries)
-    check_files(files)
+    size, most_bytes = (
+        integer("batch_size", batch_size),
+        integer("partition_bytes", partition_bytes),
+    )
     limits = limits or Limits()
     if limits.count_tokens is not None:
         raise InvalidInput(
             "count_tokens", message="A job cannot send a function to its workers; leave it out."
         )
-    settings = {"model": model, "limits": limits.to_dict(), "skip_bad": skip_bad}
-    inputs = [{"file": file, "bytes": size_of(file)} for file in files]
+    files = matching_files(queries)
+    check_files(files)
+    wanted = {
+        "inputs": [describe(file) for file in files],
+        "settings": {"model": model, "limits": limits.to_dict(), "skip_bad": skip_bad},
+        "model": _fingerprint(Selector.from_pretrained(model)),
+        "dgn": dgn.__version__,
+    }
     folder = Folder(str(out))
-    names = folder.names()
-    known = _manifest_of(folder, names)
-    if known is not None:
-        if known["inputs"] != inputs or known["settings"] != settings:
-            what = "inputs" if known["inputs"] != inputs else "settings"
-            raise InvalidInput(
-                "out",
-                message=f"{out} contains a job with other {what}; choose another folder, or remove "
-                "it.",
-            )
-        partitions = tuple(Partition(**one) for one in known["partitions"])
-    else:
-        if names:
+    if MANIFEST not in folder.names():
+        if folder.names():
             raise InvalidInput("out", message=f"{out} is not empty; choose another folder.")
-        partitions = tuple(divided(files, partition_bytes))
+        partitions = [asdict(one) for one in divided(files, most_bytes)]
+        plan = {"version": _VERSION, **wanted, "partitions": partitions}
         folder.create()
-        content = {
-            "version": 1,
-            "inputs": inputs,
-            "settings": settings,
-            "partitions": [asdict(one) for one in partitions],
-        }
-        folder.write_text(MANIFEST, json.dumps(content, indent=1))
-    return Job(folder, partitions, model, limits, skip_bad, batch_size)
+        with folder.only_writer():
+            if MANIFEST not in folder.names():  # another process may have been faster
+                folder.write_text(MANIFEST, json.dumps(plan, indent=1))
+    content = folder.read_text(MANIFEST)
+    planned = _checked_partitions(content, wanted, folder)
+    fingerprint = str(wanted["model"])
+    return Job(folder, planned, model, limits, skip_bad, size, fingerprint, _hash(content))
 
 
 def run_partition(job: Job, partition: Partition) -> Done:
-    """Select for the rows of a partition, and write them; memory for one batch is needed.
+    """Select for the rows of a partition, and write them; memory for a few batches is needed.
 
     Raises:
-        BrokenInput: A row is broken, and broken rows are not to be skipped.
+        BrokenInput: A row is broken, and broken rows are not to be skipped; or the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     arrow: Any = pa
     parquet: Any = pq
-    selector = _loaded(job.model)
-    problems = Problems(skip=job.skip_bad)
-    bad: list[BrokenInput] = []
+    selector = _loaded(job.model, job.fingerprint)
     schema = _schema(arrow)
     count = 0
-    with job.out.writing(f"{partition.name}.parquet") as stream:
+    # What is opened last is closed first: a partition that is done has its broken rows, too.
+    with job.out.writing(f"{partition.name}.parquet") as stream, ExitStack() as side:
+        problems = Problems(skip=job.skip_bad, on_skip=_BadRows(job.out, partition, side).add)
         with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
+            selected: list[Any] = []
             waiting: list[Row] = []
-            for row in rows_of(partition, problems, bad):
+
+            def select_waiting() -> None:
+                selected.append(_selected(selector, waiting, job, arrow, schema))
+                waiting.clear()
+
+            def write_selected() -> None:
+                writer.write_table(arrow.Table.from_batches(selected, schema))
+                selected.clear()
+
+            for row in rows_of(partition, problems):
                 waiting.append(row)
+                count += 1
                 if len(waiting) == job.batch_size:
-                    writer.write_batch(_selected(selector, waiting, job, arrow, schema))
-                    count += len(waiting)
-                    waiting = []
+                    select_waiting()
+                    if (
+                        sum(one.num_rows for one in selected) >= _GROUP_ROWS
+                        or sum(one.nbytes for one in selected) >= _GROUP_BYTES
+                    ):
+                        write_selected()
             if waiting:
-                writer.write_batch(_selected(selector, waiting, job, arrow, schema))
-                count += len(waiting)
-        if bad:
-            # Before the part appears: a partition that is done has its broken rows, too.
-            lines = (
-                json.dumps({"file": one.file, "line": one.line, "problem": str(one)}) for one in bad
-            )
-            job.out.write_text(f"bad/{partition.name}.jsonl", "\n".join(lines) + "\n")
-    return Done(count, len(bad))
+                select_waiting()
+            if selected:
+                write_selected()
+    return Done(count, problems.count)
+
+
+class _BadRows:
+    """The side file of a partition; it is there only if a row is broken."""
+
+    def __init__(self, out: Folder, partition: Partition, closing: ExitStack) -> None:
+        self._out, self._name, self._closing = out, f"bad/{partition.name}.jsonl", closing
+        self._stream: IO[bytes] | None = None
+
+    def add(self, problem: BrokenInput) -> None:
+        if self._stream is None:
+            self._stream = self._closing.enter_context(self._out.writing(self._name))
+        row = {"file": problem.file, "line": problem.line, "problem": str(problem)}
+        self._stream.write(json.dumps(row).encode() + b"\n")
 
 
 @cache
-def _loaded(model: str | None) -> Selector:
-    return Selector.from_pretrained(model)
+def _loaded(model: str | None, fingerprint: str) -> Selector:
+    """The model that the job was planned with, once in every process."""
+    selector = Selector.from_pretrained(model)
+    if _fingerprint(selector) != fingerprint:
+        raise InvalidInput(
+            "model", message=f"The model {model or ''} has changed since the job was planned."
+        )
+    return selector
 
 
 def _schema(arrow: Any) -> Any:
@@ -197,12 +250,67 @@ def _record(one: PassageSelection) -> dict[str, Any]:
     }
 
 
-def _manifest_of(out: Folder, names: set[str]) -> dict[str, Any] | None:
-    if MANIFEST not in names:
-        return None
+def _hash(content: str) -> str:
+    return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def _fingerprint(selector: Selector) -> str:
+    """A hash of everything that a model selects with: its description and its weights."""
+    digest = hashlib.blake2b(selector.encoder.fingerprint.encode(), digest_size=16)
     try:
-        return json.loads(out.read_text(MANIFEST))
-    except ValueError:
+        description, arrays = selector.encoder.save()
+    except InvalidInput:  # one that is not trained, and whose weights come with a package
+        return digest.hexdigest()
+    digest.update(json.dumps(description, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _checked_partitions(content: str, wanted: dict[str, Any], out: Folder) -> tuple[Partition, ...]:
+    """The partitions of the manifest, if it is the plan of the job that is wanted."""
+    try:
+        plan: Any = json.loads(content)
+        version, names = plan["version"], {one: plan[one] for one in wanted}
+        files = {one["file"] for one in plan["inputs"]}
+        partitions = tuple(Partition(**one) for one in plan["partitions"])
+        good = version == _VERSION and all(
+            one.number == number and one.file in files and _is_range(one)
+            for number, one in enumerate(partitions)
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        good, names, partitions = False, {}, ()
+    if not good:
         raise BrokenInput(
-            f"{out}/{MANIFEST}", None, message="it is not a job's manifest."
-        ) from None
+            f"{out}/{MANIFEST}",
+            None,
+            message="it is not the manifest of a job of this dgn; choose another folder.",
+        )
+    for name, value in wanted.items():
+        if names[name] != value:
+            what = {"dgn": "version of dgn"}.get(name, name)
+            raise InvalidInput(
+                "out",
+                message=f"{out} contains a job with other {_difference(name, names[name], value)}; "
+                f"choose another folder, or restore the {what} to resume it.",
+            )
+    return partitions
+
+
+def _is_range(one: Partition) -> bool:
+    numbers = (one.start, one.first_row, one.first_row if one.end is None else one.end)
+    return all(type(number) is int and number >= 0 for number in numbers)
+
+
+def _difference(name: str, known: Any, wanted: Any) -> str:
+    """What differs, in words: a file that was changed is named."""
+    if name == "dgn":
+        return f"code (dgn {known}, this is {wanted})"
+    if name == "model":
+        return "weights of its model"
+    if name == "inputs":
+        before = {one["file"]: one for one in cast("list[dict[str, Any]]", known)}
+        changed = [one["file"] for one in wanted if before.get(one["file"], one) != one]
+        return f"inputs ({changed[0]} has changed)" if changed else "inputs"
+    return name

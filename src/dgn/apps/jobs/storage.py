@@ -16,7 +16,7 @@ from typing import IO, Any, final
 from urllib.parse import urlencode, urlsplit
 
 from dgn.errors import InvalidInput
-from dgn.files import open_atomically
+from dgn.files import only_writer, open_atomically, open_to_write
 
 _BUFFER = 2**20
 
@@ -41,12 +41,20 @@ def matching_files(pattern: str) -> list[str]:
     return found
 
 
-def size_of(file: str) -> int:
-    """The size of a file in bytes."""
-    if not is_remote(file):
-        return os.path.getsize(file)
+def state_of(file: str) -> dict[str, Any]:
+    """The size of a remote file, and what its storage knows about its content.
+
+    On S3 this is the ETag, which changes with the content; elsewhere it is the time of the last
+    modification.
+    """
     system, path = _opened(file)
-    return int(system.get_file_info(path).size)
+    with _explained(file):
+        info = system.get_file_info(path)
+        with system.open_input_file(path) as stream:
+            known: dict[bytes, bytes] = stream.metadata() or {}
+    tags = (value.decode() for name, value in known.items() if name.lower() == b"etag")
+    content = next(tags, "") or f"modified {info.mtime_ns}"
+    return {"bytes": int(info.size), "content": content}
 
 
 @contextmanager
@@ -80,13 +88,35 @@ class Folder:
     def create(self) -> None:
         """Create the folder; where files have no folders, nothing is to be done."""
         if not is_remote(self.location):
-            Path(self.location).mkdir(parents=True, exist_ok=True)
+            try:
+                Path(self.location).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InvalidInput(
+                    "out",
+                    message=f"The folder {self.location} cannot be created ({error.strerror}).",
+                ) from None
+
+    @contextmanager
+    def only_writer(self) -> Generator[None]:
+        """Hold the lock of a folder of this machine; a bucket has none.
+
+        Raises:
+            InvalidInput: Another process holds the lock.
+        """
+        if is_remote(self.location):
+            yield
+            return
+        with only_writer(Path(self.location)):
+            for left in Path(self.location).glob("*/.*.partial"):
+                left.unlink(missing_ok=True)
+            yield
 
     def names(self) -> set[str]:
-        """The names of the files and folders in it."""
+        """The names of the files and folders in it that are not hidden."""
         if not is_remote(self.location):
             folder = Path(self.location)
-            return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+            found = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
+            return {name for name in found if not name.startswith(".")}
         from pyarrow import fs
 
         files: Any = fs
@@ -120,7 +150,7 @@ class Folder:
         files: Any = fs
         with tempfile.TemporaryDirectory(prefix="dgn-") as folder:
             local = Path(folder) / "part"
-            with local.open("wb") as stream:
+            with open_to_write(local) as stream:
                 yield stream
             system, path = _opened(target)
             with _explained(target):

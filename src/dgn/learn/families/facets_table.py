@@ -19,6 +19,7 @@ from dgn.core.arrays import Array, device_of, namespace
 from dgn.core.native.facets import WordTable
 from dgn.data import Batch, Batches, Example, ToDevice
 from dgn.errors import BrokenInput, InvalidInput
+from dgn.files import save_array
 from dgn.learn.families.base import TEACHER_LOGITS, FeatureWriter, load_array
 from dgn.text.encoders.facets.matching import (
     AXES,
@@ -271,7 +272,7 @@ class MatchWriter(FeatureWriter):
             shape = (-1, *[self._reader.vectors.dimension] * ("dimension" in axes))
             arrays[name] = np.concatenate([one[name].reshape(shape) for one in self._matches])
         for name, array in arrays.items():
-            np.save(self._folder / f"{name}.npy", array)
+            save_array(self._folder / f"{name}.npy", array)
 
     def _match(self) -> None:
         if not self._waiting:

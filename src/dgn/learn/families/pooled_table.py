@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dgn.core.arrays import Array, device_of, namespace
 from dgn.data import Batch, Batches, Example, ToDevice
 from dgn.errors import InvalidInput
+from dgn.files import open_to_write, save_array
 from dgn.learn.families.base import FeatureOptions, FeatureWriter, load_array
 from dgn.text import PooledVectors, open_vectors
 from dgn.text.vectors import unit_rows
@@ -182,10 +183,10 @@ class PooledWriter(FeatureWriter):
             if failed is None and self.query_count:
                 self._queries.finish()
                 self._passages.finish()
-                np.save(self._folder / "offsets.npy", np.array(self._offsets, dtype=np.int64))
-                np.save(self._folder / "candidates.npy", np.concatenate(self._candidates))
-                np.save(self._folder / "gold.npy", np.concatenate(self._gold))
-                np.save(self._folder / "ids.npy", np.array(self._ids))
+                save_array(self._folder / "offsets.npy", np.array(self._offsets, dtype=np.int64))
+                save_array(self._folder / "candidates.npy", np.concatenate(self._candidates))
+                save_array(self._folder / "gold.npy", np.concatenate(self._gold))
+                save_array(self._folder / "ids.npy", np.array(self._ids))
         finally:
             self._pool.close()
             self._queries.close()
@@ -213,7 +214,7 @@ class _VectorFile:
         self._dimension, self._pool = dimension, pool
         self._waiting: list[str] = []
         self._running: deque[Future[NDArray[np.float16]]] = deque()
-        self._stream = path.open("wb")
+        self._stream = open_to_write(path)
         self._write_header(0)
         self.count = 0
 
