@@ -79,5 +79,21 @@ def test_edges(tmp_path: Path) -> None:
         partitioned_greedy(f, tmp_path / "x.csv", 2)
     with pytest.raises(BrokenInput, match="cannot be mapped"):
         partitioned_greedy(f, tmp_path / "missing.npy", 2)
-    with pytest.raises(InvalidInput, match='"local" or "ray"'):
+    with pytest.raises(InvalidInput, match="engine must be one of local, ray"):
         partitioned_greedy(f, x, 2, engine="spark")
+    for name, value in (("partitions", -3), ("partitions", 0), ("workers", 0), ("workers", 1.5)):
+        with pytest.raises(InvalidInput, match=f"{name} must be an integer of at least 1; got"):
+            partitioned_greedy(f, x, 2, **{name: value})
+    with pytest.raises(InvalidInput, match="k must be an integer of at least 1; got 0"):
+        partitioned_greedy(f, x, 0)
+
+
+def test_a_parquet_file_that_is_not_one(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pq = pytest.importorskip("pyarrow.parquet")
+    f = FeatureCoverage(np.ones(1))
+    pq.write_table(pa.table({"a": ["x", "y"]}), tmp_path / "text.parquet")
+    (tmp_path / "none.parquet").write_bytes(b"none")
+    for name in ("text", "none"):
+        with pytest.raises(BrokenInput, match=f"{name}.parquet: it is not a Parquet file whose"):
+            partitioned_greedy(f, tmp_path / f"{name}.parquet", 1)

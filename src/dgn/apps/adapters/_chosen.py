@@ -9,9 +9,6 @@ from typing import Any
 from dgn.selector import Limits, PassageSelection, Selector
 from dgn.text.query import Query
 
-DEFAULT_LIMITS = Limits(k=5)
-
-
 Chosen = tuple[int, dict[str, Any]]
 """A selected passage: its number among those given, and what is said about it.
 
@@ -26,14 +23,14 @@ def gather_limits(options: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         options: The keyword arguments of the adapter. Limits that are given by themselves change
-            `limits`, whose k is 5 by default.
+            `limits`; as everywhere, k is 5 if neither k, max_tokens nor stop_at is given.
     """
     names = {one.name for one in fields(Limits)}
     given = {name: value for name, value in options.items() if name in names}
     others = {name: value for name, value in options.items() if name not in names}
     if not given:
         return others
-    base: Limits = others.get("limits", DEFAULT_LIMITS)
+    base: Limits = others.get("limits", Limits())
     values = {one.name: getattr(base, one.name) for one in fields(base)}
     return {**others, "limits": Limits(**(values | given))}
 

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from dgn.apps.adapters._chosen import DEFAULT_LIMITS, choose, gather_limits
+from dgn.apps.adapters._chosen import choose, gather_limits
 from dgn.errors import require_extra
 from dgn.selector import Limits, Selector
 
@@ -35,7 +35,7 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     selector: Selector = Field(default_factory=Selector.from_pretrained)
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits = Limits()
     title_key: str = "title"
     score_key: str | None = None
 

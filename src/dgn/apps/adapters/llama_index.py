@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: pydantic reads the annotations when the class is made.
 from typing import Any
 
-from dgn.apps.adapters._chosen import DEFAULT_LIMITS, choose, gather_limits
+from dgn.apps.adapters._chosen import choose, gather_limits
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 
@@ -35,7 +35,7 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    limits: Limits = Field(default=DEFAULT_LIMITS)
+    limits: Limits = Field(default=Limits())
     title_key: str = Field(default="title")
     use_scores: bool = Field(default=False)
     _selector: Selector = PrivateAttr()

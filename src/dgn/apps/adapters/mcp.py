@@ -67,13 +67,22 @@ def create_server(selector: Selector) -> MCPServer:
             list[str] | None,
             Field(description="The title of the page of each passage.", max_length=MOST_PASSAGES),
         ] = None,
-        k: Annotated[int, Field(description="How many to select.", ge=1, le=MOST_SELECTED)] = 5,
+        k: Annotated[
+            int | None,
+            Field(
+                description="The most to select: 5 by default, or 100 if max_tokens is given.",
+                ge=1,
+                le=MOST_SELECTED,
+            ),
+        ] = None,
         max_tokens: Annotated[
             float | None, Field(description="The most tokens of all selected passages.", gt=0)
         ] = None,
     ) -> SelectedEvidence:
         if sum(map(len, [*passages, *(titles or ())])) > MOST_CHARACTERS:
             raise ToolError(f"The texts have more than {MOST_CHARACTERS:,} characters.")
+        if k is None and max_tokens is not None:
+            k = MOST_SELECTED
         try:
             selection = selector.select(query, passages, titles=titles, k=k, max_tokens=max_tokens)
         except DGNError as error:

@@ -9,8 +9,9 @@ far better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +19,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.apps.jobs.engines import connected
+from dgn.apps.jobs.engines import check_engine, connected
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search import Certificate, Selection, lazy_greedy
 from dgn.errors import BrokenInput, InvalidInput, require_extra
+from dgn.selector.limits import integer
 
 _ROWS_PER_CHUNK = 1 << 16
 _DEFAULT_BYTES = 256 * 2**20
@@ -78,9 +80,13 @@ def partitioned_greedy(
         >>> len(found.indices), found.certificate.ratio > 0.63
         (5, True)
     """
+    integer("k", k)
+    integer("workers", workers)
+    check_engine(engine)
     source = _Source.of(features)
     items, width = source.shape
-    count = partitions or max(1, -(-items * width * source.itemsize // _DEFAULT_BYTES))
+    by_size = max(1, -(-items * width * source.itemsize // _DEFAULT_BYTES))
+    count = by_size if partitions is None else integer("partitions", partitions)
     count = min(count, items)
     run = _runner(engine, workers, address)
     parts = [_Part(source, number, count, seed) for number in range(count)]
@@ -128,8 +134,8 @@ class _Source:
         file = str(features)
         if file.endswith(".npy"):
             try:
-                array = np.load(file, mmap_mode="r")
-            except (OSError, ValueError) as error:
+                array = np.lib.format.open_memmap(file, mode="r")
+            except (OSError, ValueError, EOFError) as error:
                 raise BrokenInput(file, None, message=f"it cannot be mapped ({error}).") from None
             _check_shape(array.shape, file)
             return cls(cast("tuple[int, int]", array.shape), array.itemsize, file=file)
@@ -138,7 +144,9 @@ class _Source:
             import pyarrow.parquet as pq
 
             parquet: Any = pq
-            about = parquet.read_metadata(file)
+            with _readable(file):
+                about = parquet.read_metadata(file)
+            _check_shape((about.num_rows, about.num_columns), file)
             return cls((about.num_rows, about.num_columns), 4, file=file)
         raise InvalidInput("features", found=file, allowed="an array, a .npy or a .parquet file")
 
@@ -164,7 +172,7 @@ def _parquet_rows(file: str, indices: slice | NDArray[np.int64]) -> NDArray[Any]
     parquet: Any = pq
     found: list[NDArray[Any]] = []
     first = 0
-    with parquet.ParquetFile(file) as table:
+    with _readable(file), parquet.ParquetFile(file) as table:
         for group in range(table.num_row_groups):
             last = first + table.metadata.row_group(group).num_rows
             if isinstance(indices, slice):
@@ -179,6 +187,21 @@ def _parquet_rows(file: str, indices: slice | NDArray[np.int64]) -> NDArray[Any]
                 found.append(rows[own].astype(np.float32, copy=False))
             first = last
     return np.concatenate(found)
+
+
+@contextmanager
+def _readable(file: str) -> Generator[None]:
+    """What Arrow says about a file, or about columns that are not numbers, as one sentence."""
+    import pyarrow
+
+    arrow: Any = pyarrow
+    broken: Any = (OSError, ValueError, TypeError, arrow.ArrowException)
+    try:
+        yield
+    except broken as error:
+        reason = " ".join(str(error).split())[:200]
+        message = f"it is not a Parquet file whose columns are numbers ({reason})."
+        raise BrokenInput(file, None, message=message) from None
 
 
 @dataclass(frozen=True)
@@ -279,8 +302,6 @@ def _runner(engine: str, workers: int, address: str | None) -> Callable[..., Ite
             yield from ray.get([task.remote(*call) for call in calls])
 
         return on_ray
-    if engine != "local":
-        raise InvalidInput("engine", found=repr(engine), allowed='"local" or "ray"')
 
     def here(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
         if workers == 1:

@@ -25,7 +25,7 @@ class DGNRanker:
 
     Args:
         model: A model of `Selector.from_pretrained`; None for the one that ships with dgn.
-        top_k: How many documents to keep; None if only another limit counts.
+        top_k: How many documents to keep; 5 if neither top_k, max_tokens nor stop_at is given.
         title_field: The field of the meta with the title; documents may lack it.
         use_scores: Whether the scores of the retriever are taken into account.
         limits: max_tokens, stop_at and the other limits of `Selector.select`.
@@ -34,7 +34,7 @@ class DGNRanker:
     def __init__(
         self,
         model: str | None = None,
-        top_k: int | None = 5,
+        top_k: int | None = None,
         title_field: str = "title",
         use_scores: bool = False,
         **limits: Any,
