@@ -113,7 +113,7 @@ def stream_lines(
             if len(content) > LONGEST_LINE:
                 problems.report(too_long(name, number))
                 while content and not content.endswith(b"\n"):
-                    content = stream.readline(LONGEST_LINE)
+                    content = stream.readline(_BUFFER)
                 continue
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
