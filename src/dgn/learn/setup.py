@@ -149,6 +149,13 @@ def read_tables(config: RunConfig) -> tuple[Table, Table]:
     if data.max_queries:
         drawn = np.random.default_rng(config.fit.seed).permutation(len(train))
         train = train.rows(np.sort(drawn[: data.max_queries]))
+    for name, table in (("train", train), ("validation", validation)):
+        if not np.any(table.gold):
+            raise InvalidInput(
+                name,
+                message=f"No passage of the {name} features is gold, so that nothing can be "
+                "learned from them; make them of queries with evidence.",
+            )
     return train, validation
 
 

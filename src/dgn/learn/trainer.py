@@ -145,6 +145,8 @@ class Trainer:
                 self._run_epoch(on_step)
                 self.position = Position(self.position.epoch + 1)
                 loss = self.running_loss
+                if not float(self._losses[1]):
+                    raise InvalidInput("train", message="No item to learn from is gold.")
                 self._losses.zero_()
                 if math.isfinite(loss) and self._weights_are_finite():
                     self._evaluate(loss, on_epoch)

@@ -80,6 +80,11 @@ class Table(Protocol):
         """The number of inputs of the network."""
         ...
 
+    @property
+    def gold(self) -> NDArray[np.bool_]:
+        """For each passage, whether it is gold."""
+        ...
+
     def rows(self, rows: NDArray[np.int64]) -> Table:
         """Some of the queries."""
         ...
@@ -159,14 +164,77 @@ class TrainableFamily(ABC):
         """
 
 
-def load_array(path: Path) -> NDArray[Any]:
-    """An array of a folder of features."""
+_ROWS_PER_CHECK = 1 << 16
+_KINDS = {"f": "floats", "i": "integers", "b": "booleans", "U": "strings"}
+
+
+def load_array(
+    path: Path,
+    kinds: str = "fibU",
+    shape: Sequence[int | None] = (),
+    *,
+    within: tuple[float, float] = (-np.inf, np.inf),
+    is_finite: bool = True,
+) -> NDArray[Any]:
+    """An array of a folder of features, which is what training expects, or else an error.
+
+    Args:
+        path: The .npy file.
+        kinds: The kinds that its type may have, as NumPy abbreviates them: "fb" for floats and
+            booleans.
+        shape: The size of each axis, None for any; by default, the shape is not checked.
+        within: The smallest and the largest number that it may contain.
+        is_finite: Whether all numbers must be finite.
+
+    Raises:
+        BrokenInput: The file contains something else, or a number that is not finite.
+    """
     try:
-        return np.load(path)
-    except (OSError, ValueError, EOFError) as error:
-        raise BrokenInput(
-            path, None, message=f"{error}. Run dgn data features again to repair the folder."
-        ) from None
+        loaded: Any = np.load(path)
+        if not hasattr(loaded, "dtype"):
+            raise ValueError("it is an archive of several arrays")
+    except (OSError, ValueError, EOFError, MemoryError, OverflowError, SyntaxError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise broken_features(path, f"{reason}.") from None
+    array: NDArray[Any] = loaded
+    usual = array.dtype.isnative and (array.dtype.kind == "U" or array.dtype.itemsize <= 8)
+    if not usual or array.dtype.kind not in kinds:
+        wanted = " or ".join(_KINDS[kind] for kind in kinds)
+        raise broken_features(path, f"expected {wanted}; found {array.dtype}.")
+    if shape and (
+        array.ndim != len(shape)
+        or any(size not in (None, found) for size, found in zip(shape, array.shape, strict=True))
+    ):
+        sizes = ", ".join("any" if size is None else f"{size:,}" for size in shape)
+        found = ", ".join(f"{size:,}" for size in array.shape)
+        raise broken_features(path, f"expected the shape [{sizes}]; found [{found}].")
+    if is_finite and array.dtype.kind in "fi" and array.ndim:
+        _check_numbers(path, array, *within)
+    return array
+
+
+def _check_numbers(path: Path, array: NDArray[Any], least: float, most: float) -> None:
+    """Raise BrokenInput unless all numbers are finite and in this range."""
+    for start in range(0, len(array), _ROWS_PER_CHECK):
+        rows = array[start : start + _ROWS_PER_CHECK]
+        low, high = rows.min(initial=0), rows.max(initial=0)  # NaN, if there is one
+        if np.isfinite(low) and np.isfinite(high) and least <= low and high <= most:
+            continue
+        wrong = ~np.isfinite(rows) | (rows < least) | (rows > most)
+        if not wrong.any():
+            continue  # only the 0 that was added is outside
+        first = np.unravel_index(int(np.argmax(wrong)), rows.shape)
+        place = ", ".join(str(int(n)) for n in (start + int(first[0]), *first[1:]))
+        limits = f"from {least:g} to {most:g}" if np.isfinite(most) else f"of at least {least:g}"
+        allowed = "finite numbers" if np.isinf(least) else f"numbers {limits}"
+        raise broken_features(path, f"expected {allowed}; found {rows[first]} at [{place}].")
+
+
+def broken_features(path: Path, message: str) -> BrokenInput:
+    """The error for a file of features, with what to do."""
+    return BrokenInput(
+        path, None, message=f"{message} Run dgn data features again to repair the folder."
+    )
 
 
 _FAMILIES: dict[str, TrainableFamily] = {}

@@ -20,7 +20,7 @@ from dgn.core.native.facets import WordTable
 from dgn.data import Batch, Batches, Example, ToDevice
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import save_array
-from dgn.learn.families.base import TEACHER_LOGITS, FeatureWriter, load_array
+from dgn.learn.families.base import TEACHER_LOGITS, FeatureWriter, broken_features, load_array
 from dgn.text.encoders.facets.matching import (
     AXES,
     Matches,
@@ -28,16 +28,40 @@ from dgn.text.encoders.facets.matching import (
     match_query,
     read_queries,
 )
-from dgn.text.vocabulary import WordReader
+from dgn.text.vocabulary import FACTS, WordReader
 
 _QUERIES_PER_BATCH = 64
 _HALF = ("similarity", "title", "about", "passages")
 """Stored in half precision: they are the largest, and their errors are small."""
 
 
+_ANY, _SHARE = (-np.inf, np.inf), (0.0, 1.01)
+"""Shares may be a little above 1, by rounding."""
+
+_RANGES = {
+    **dict.fromkeys(("similarity", "exact", "pair", "title", "numbers"), _SHARE),
+    **dict.fromkeys(("is_ordered", "follows"), _SHARE),
+    **dict.fromkeys(("length", "position"), (0.0, np.inf)),
+}
+"""What the arrays may contain; the others have any finite numbers."""
+
+_LONGEST_QUERY = 1 << 20
+
+
 def _ragged(name: str) -> tuple[str, ...]:
     """The axes of an array whose lengths differ from query to query."""
     return tuple(axis for axis in AXES[name] if axis != "dimension")
+
+
+def _sizes(
+    tokens: NDArray[np.int64], items: NDArray[np.int64]
+) -> dict[tuple[str, ...], NDArray[np.int64]]:
+    return {
+        (): np.ones_like(tokens),
+        ("tokens",): tokens,
+        ("items",): items,
+        ("items", "tokens"): items * tokens,
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,25 +102,43 @@ class MatchTable:
     @property
     def sizes(self) -> dict[tuple[str, ...], NDArray[np.int64]]:
         """How many entries each query has in arrays with these ragged axes."""
-        return {
-            (): np.ones_like(self.tokens),
-            ("tokens",): self.tokens,
-            ("items",): self.items,
-            ("items", "tokens"): self.items * self.tokens,
-        }
+        return _sizes(self.tokens, self.items)
 
     @classmethod
     def load(cls, folder: Path | str, negative_weight: float = 1.0) -> MatchTable:
         """Read what `dgn data features --encoder facets` wrote."""
         folder = Path(folder)
-        names = ("vectors", "facts", "ids", "tokens", "items", "gold")
-        stored = {name: load_array(folder / f"{name}.npy") for name in names}
-        count = len(stored["gold"])
+
+        def loaded(name: str, kind: str, *shape: int | None, **within: Any) -> NDArray[Any]:
+            return load_array(folder / f"{name}.npy", kind, shape, **within)
+
+        vectors = loaded("vectors", "f", None, None)
+        words, dimension = vectors.shape
+        ids = loaded("ids", "U", None)
+        gold = loaded("gold", "b", None)
+        tokens = loaded("tokens", "i", len(ids), within=(1, _LONGEST_QUERY))
+        items = loaded("items", "i", len(ids), within=(1, len(gold)))
+        if not len(ids) or items.sum() != len(gold):
+            raise broken_features(
+                folder / "items.npy",
+                f"expected {len(gold):,} passages in all, as in gold.npy; found {items.sum():,}.",
+            )
+        sizes = {axes: int(size.sum()) for axes, size in _sizes(tokens, items).items()}
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, axes in AXES.items():
+            shape = (sizes[_ragged(name)], *[dimension] * ("dimension" in axes))
+            within = (0, words - 1) if name == "query" else _RANGES.get(name, _ANY)
+            arrays[name] = loaded(name, "i" if name == "query" else "fb", *shape, within=within)
         return cls(
-            **stored,
-            arrays={name: load_array(folder / f"{name}.npy") for name in AXES},
-            negative_weight=np.full(count, negative_weight, np.float32),
-            teacher_logits=_read_logits(folder, count),
+            vectors,
+            loaded("facts", "f", words, FACTS),
+            ids,
+            tokens,
+            items,
+            gold,
+            arrays,
+            negative_weight=np.full(len(gold), negative_weight, np.float32),
+            teacher_logits=_read_logits(folder, len(gold)),
         )
 
     @classmethod
@@ -316,8 +358,8 @@ def _read_logits(folder: Path, count: int) -> NDArray[np.float32]:
     path = folder / TEACHER_LOGITS
     if not path.is_file():
         return np.full(count, np.nan, np.float32)
-    logits = load_array(path)
-    if logits.shape != (count,) or logits.dtype.kind != "f":
+    logits = load_array(path, is_finite=False)
+    if logits.shape != (count,) or logits.dtype.kind != "f" or np.isinf(logits).any():
         raise BrokenInput(
             path,
             None,

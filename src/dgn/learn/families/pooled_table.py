@@ -18,11 +18,10 @@ from dgn.core.arrays import Array, device_of, namespace
 from dgn.data import Batch, Batches, Example, ToDevice
 from dgn.errors import InvalidInput
 from dgn.files import open_to_write, save_array
-from dgn.learn.families.base import FeatureOptions, FeatureWriter, load_array
+from dgn.learn.families.base import FeatureOptions, FeatureWriter, broken_features, load_array
 from dgn.text import PooledVectors, open_vectors
 from dgn.text.vectors import unit_rows
 
-_ARRAYS = ("queries", "passages", "offsets", "candidates", "gold", "ids")
 _TEXTS_PER_BATCH = 8192
 
 
@@ -62,7 +61,24 @@ class PooledTable:
     @classmethod
     def load(cls, folder: Path | str) -> PooledTable:
         """Read what `dgn data features` wrote."""
-        return cls(*(load_array(Path(folder) / f"{name}.npy") for name in _ARRAYS))
+        folder = Path(folder)
+
+        def loaded(name: str, kind: str, *shape: int | None, most: float = np.inf) -> NDArray[Any]:
+            within = (-np.inf, np.inf) if kind == "f" else (0, most)
+            return load_array(folder / f"{name}.npy", kind, shape, within=within)
+
+        queries = loaded("queries", "f", None, None)
+        count, dimension = queries.shape
+        passages = loaded("passages", "f", None, dimension)
+        gold = loaded("gold", "b", None)
+        offsets = loaded("offsets", "i", count + 1, most=len(gold))
+        if not count or offsets[0] != 0 or offsets[-1] != len(gold) or (np.diff(offsets) < 1).any():
+            raise broken_features(
+                folder / "offsets.npy",
+                f"expected increasing numbers from 0 to {len(gold):,}, the passages of gold.npy.",
+            )
+        candidates = loaded("candidates", "i", len(gold), most=len(passages) - 1)
+        return cls(queries, passages, offsets, candidates, gold, loaded("ids", "U", count))
 
     @classmethod
     def join(cls, tables: Sequence[PooledTable]) -> PooledTable:
