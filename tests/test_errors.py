@@ -15,6 +15,7 @@ from dgn.errors import (
     SearchTooLarge,
     StoreError,
     StudyStopped,
+    WorkerDied,
     require_extra,
 )
 
@@ -29,6 +30,7 @@ ERRORS = [
     SearchTooLarge("no proof"),
     StoreError("not a store"),
     StudyStopped("2 of the workers stopped"),
+    WorkerDied("a worker ended"),
 ]
 CLASSES = [
     kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, DGNError)

@@ -38,7 +38,7 @@ LEARN = {
 }
 ERRORS = {
     *("BrokenInput", "DGNError", "InvalidInput", "MissingExtra", "SearchTooLarge"),
-    *("StoreError", "StudyStopped"),
+    *("StoreError", "StudyStopped", "WorkerDied"),
 }
 TOP = {
     *SEARCHES,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         SearchTooLarge,
         StoreError,
         StudyStopped,
+        WorkerDied,
     )
     from dgn.selector import Limits, PassageIndex, PassageSelection, Selector
     from dgn.text import Document, Passage, Query
@@ -79,6 +80,7 @@ _MODULES = {
     "State": "core.functions",
     "StoreError": "errors",
     "StudyStopped": "errors",
+    "WorkerDied": "errors",
     "budgeted_greedy": "core.search",
     "exact": "core.search",
     "explain": "core.search",
@@ -114,6 +116,7 @@ __all__ = [
     "State",
     "StoreError",
     "StudyStopped",
+    "WorkerDied",
     "budgeted_greedy",
     "exact",
     "explain",

@@ -7,7 +7,7 @@
     ├── SearchTooLarge     an exact search would exceed its limit
     ├── StoreError         a page store cannot be built or opened
     ├── StudyStopped       a hyperparameter search stopped early; its finished trials are kept
-    └── WorkerDied         a worker process was killed; what was finished before is kept
+    └── WorkerDied         a worker process ended unexpectedly; what was finished is kept
 
 Every message is a sentence that says what was wrong, where, and what to do.
 """
@@ -105,7 +105,7 @@ class StudyStopped(DGNError):
 
 
 class WorkerDied(DGNError):
-    """A worker process was killed, often because memory was short; what was finished is kept."""
+    """A worker process ended unexpectedly, often because memory was short; the rest is kept."""
 
 
 def require_extra(part: str, *, package: str, extra: str) -> None:

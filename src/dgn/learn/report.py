@@ -49,9 +49,12 @@ def read_summary(folder: Path) -> RunSummary:
     path = folder / SUMMARY
     try:
         return RunSummary(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise BrokenInput(
-            path, None, found=f"something else ({error})", allowed="the summary of a finished run"
+            path,
+            None,
+            found=f"something else ({error!s:.200})",
+            allowed="the summary of a finished run",
         ) from None
 
 
@@ -63,8 +66,14 @@ def write_metrics(folder: Path, reports: Sequence[EpochReport]) -> None:
 
 def read_metrics(folder: Path) -> list[EpochReport]:
     """Read metrics.jsonl."""
-    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
-    return [EpochReport.from_row(json.loads(line)) for line in lines]
+    path = folder / METRICS
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [EpochReport.from_row(json.loads(line)) for line in lines]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BrokenInput(
+            path, None, found=f"something else ({error!s:.200})", allowed="the metrics of a run"
+        ) from None
 
 
 class Events:

@@ -8,6 +8,7 @@ pickle, so that a checkpoint from elsewhere cannot run code.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -57,14 +58,25 @@ from dgn.selector.model_folder import (
     write_config,
 )
 
-_HEADER = "dgn"
+_HEADER, _DIGEST = "dgn", "digest"
 CHECKPOINT = "checkpoint.safetensors"
 
 
 def write_checkpoint(path: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
     """Replace the checkpoint completely."""
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, save(contiguous, metadata={_HEADER: json.dumps(values)}))
+    header = json.dumps(values)
+    metadata = {_HEADER: header, _DIGEST: _digest_of(contiguous, header)}
+    write_atomically(path, save(contiguous, metadata=metadata))
+
+
+def _digest_of(tensors: dict[str, Tensor], header: str) -> str:
+    """A hash of everything in a checkpoint: a run must not resume from a damaged one."""
+    digest = hashlib.blake2b(header.encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -72,8 +84,11 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with cast("Any", safe_open)(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            values = json.loads(file.metadata()[_HEADER])
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            header, digest = (file.metadata()[name] for name in (_HEADER, _DIGEST))
+        values = json.loads(header)
+        if _digest_of(tensors, header) != digest:
+            raise ValueError("its content was changed")
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrokenInput(
             path,
             None,

@@ -106,9 +106,9 @@ def _run_here(job: Job, missing: list[Partition], workers: int) -> Iterator[Done
 def _died(job: Job) -> WorkerDied:
     done, everything = len(job.partitions) - len(job.missing()), len(job.partitions)
     return WorkerDied(
-        f"A worker process was killed, often because memory was short; {done} of {everything} "
-        f"partitions are in {job.out}. The same command or call does the rest; use fewer workers "
-        "if memory is short."
+        f"A worker process ended unexpectedly, often because memory was short; {done} of "
+        f"{everything} partitions are in {job.out}. The same command or call does the rest; use "
+        "fewer workers if memory is short."
     )
 
 

@@ -128,7 +128,7 @@ class Folder:
     def read_text(self, name: str) -> str:
         """The content of a file."""
         with open_input(self._of(name)) as stream:
-            return stream.read().decode()
+            return stream.read().decode(errors="replace")
 
     def write_text(self, name: str, content: str) -> None:
         """Write a file completely or not at all."""

@@ -7,10 +7,12 @@ registered family; loading a trained encoder is the encoder's own task (`Encoder
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -164,6 +166,7 @@ class TrainableFamily(ABC):
         """
 
 
+_DAMAGED = (OSError, ValueError, EOFError, MemoryError, OverflowError, TokenError, UserWarning)
 _ROWS_PER_CHECK = 1 << 16
 _KINDS = {"f": "floats", "i": "integers", "b": "booleans", "U": "strings"}
 
@@ -190,10 +193,12 @@ def load_array(
         BrokenInput: The file contains something else, or a number that is not finite.
     """
     try:
-        loaded: Any = np.load(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # of headers that nobody writes any more
+            loaded: Any = np.load(path)
         if not hasattr(loaded, "dtype"):
             raise ValueError("it is an archive of several arrays")
-    except (OSError, ValueError, EOFError, MemoryError, OverflowError, SyntaxError) as error:
+    except _DAMAGED as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise broken_features(path, f"{reason}.") from None
     array: NDArray[Any] = loaded

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -16,9 +18,10 @@ from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, device_of, namespace
 from dgn.data import Batch, Batches, Example, ToDevice
-from dgn.errors import InvalidInput
+from dgn.errors import InvalidInput, WorkerDied
 from dgn.files import open_to_write, save_array
 from dgn.learn.families.base import FeatureOptions, FeatureWriter, broken_features, load_array
+from dgn.parallel import end_with_parent
 from dgn.text import PooledVectors, open_vectors
 from dgn.text.vectors import unit_rows
 
@@ -195,7 +198,9 @@ class PooledWriter(FeatureWriter):
         return self
 
     def __exit__(self, failed: object, *_: object) -> None:
-        try:
+        with ExitStack() as closing:  # all are closed, even if one of them cannot be written
+            for part in (self._passages, self._queries, self._pool):
+                closing.callback(part.close)
             if failed is None and self.query_count:
                 self._queries.finish()
                 self._passages.finish()
@@ -203,10 +208,6 @@ class PooledWriter(FeatureWriter):
                 save_array(self._folder / "candidates.npy", np.concatenate(self._candidates))
                 save_array(self._folder / "gold.npy", np.concatenate(self._gold))
                 save_array(self._folder / "ids.npy", np.array(self._ids))
-        finally:
-            self._pool.close()
-            self._queries.close()
-            self._passages.close()
 
     def _rows_of(self, page: object, texts: tuple[str, ...]) -> NDArray[np.int64]:
         key = hash((page, texts))
@@ -258,7 +259,9 @@ class _VectorFile:
             self._write_next()
 
     def _write_next(self) -> None:
-        self._stream.write(self._running.popleft().result().tobytes())
+        with _deaths_explained():
+            vectors = self._running.popleft().result()
+        self._stream.write(vectors.tobytes())
 
     def _write_header(self, rows: int) -> None:
         # The format pads its header, so that a longer number still fits.
@@ -285,7 +288,8 @@ class _EmbeddingPool:
 
     def embed(self, texts: list[str]) -> Future[NDArray[np.float16]]:
         if self._executor is not None:
-            return self._executor.submit(_embed_in_worker, texts)
+            with _deaths_explained():
+                return self._executor.submit(_embed_in_worker, texts)
         future: Future[NDArray[np.float16]] = Future()
         future.set_result(_embed(self._vectors, self._options, texts))
         return future
@@ -295,11 +299,23 @@ class _EmbeddingPool:
             self._executor.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _deaths_explained() -> Generator[None]:
+    try:
+        yield
+    except BrokenProcessPool:
+        raise WorkerDied(
+            "A process that embeds texts ended unexpectedly, often because memory was short; run "
+            "the same command again, with fewer workers if memory is short."
+        ) from None
+
+
 _worker: tuple[PooledVectors, FeatureOptions] | None = None
 
 
 def _open_in_worker(options: FeatureOptions) -> None:
     global _worker
+    end_with_parent()
     _worker = (open_vectors(options.vectors), options)
 
 
