@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
@@ -170,16 +170,29 @@ def _on_loopback(ray: Any) -> Generator[None]:
             os.environ[name] = before[1]
 
 
-def _use_token() -> None:
-    """Show the user's token, if there is one, to a cluster that was named by its address.
+def _init(ray: Any, address: str, **options: Any) -> None:
+    """Connect to a cluster that was named by its address, with the user's token if it asks for it.
 
-    Ray itself does so only for a cluster that it finds on this machine, unless RAY_AUTH_MODE=token.
+    Ray itself shows the token only with RAY_AUTH_MODE=token, which saves the first attempt. It
+    cannot be shown always: a cluster without tokens does not work with clients that have one.
     """
-    with suppress(ImportError):  # versions of Ray without tokens
-        from ray._private.authentication import authentication_token_setup
+    try:
+        ray.init(address, **options)
+    except (OSError, RuntimeError, ray.exceptions.RayError):
+        if not _has_enabled_token():
+            raise
+        ray.init(address, **options)
 
-        setup: Any = authentication_token_setup
-        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
+
+def _has_enabled_token() -> bool:
+    """Use the user's token from now on, if there is one and it was not used before."""
+    try:
+        from ray._private.authentication import authentication_token_setup
+    except ImportError:  # versions of Ray without tokens
+        return False
+    setup: Any = authentication_token_setup
+    is_new = "RAY_AUTH_MODE" not in os.environ
+    return is_new and setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 def connected(address: str | None) -> Any:
@@ -206,14 +219,14 @@ def connected(address: str | None) -> Any:
             package.init(address, include_dashboard=False, **quiet)
         return package
     _check_reachable(address)
-    _use_token()
     try:
-        package.init(address, **quiet)
+        _init(package, address, **quiet)
     except (OSError, ValueError, RuntimeError, package.exceptions.RayError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InvalidInput(
             "address",
             message=f"The Ray cluster at {address} refused the connection ({reason}). If it uses "
-            "Ray's token authentication, put its token into ~/.ray/auth_token or RAY_AUTH_TOKEN.",
+            "Ray's token authentication, put its token into ~/.ray/auth_token or RAY_AUTH_TOKEN, "
+            "and set RAY_AUTH_MODE=token.",
         ) from None
     return package
