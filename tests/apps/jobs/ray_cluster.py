@@ -87,7 +87,42 @@ def measure_memory(folder: Path) -> None:
         print(f"peak {max(map(peak_memory, workers(b'ray::')))} MiB")
 
 
+def listening_addresses() -> set[str]:
+    """Where processes of Ray's session accept connections, as /proc writes it."""
+    session = ray.get_runtime_context().gcs_address.encode()
+    sockets: set[str] = set()
+    for folder in Path("/proc").iterdir():
+        try:
+            command = (folder / "cmdline").read_bytes()
+            if session in command or command.startswith(b"ray::"):
+                sockets |= {os.readlink(file) for file in (folder / "fd").iterdir()}
+        except OSError:
+            continue
+    found: set[str] = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                found.add(fields[1].partition(":")[0])
+    return found
+
+
+def run_alone(inputs: str, out: Path) -> None:
+    """A cluster that a job starts for itself is not for others."""
+    job = plan_job(inputs, out, limits=dgn.Limits(k=3), partition_bytes=20_000)
+    print("rows", run_job(job, engine="ray").rows)
+    assert ray.nodes()[0]["NodeManagerAddress"] == "127.0.0.1"
+    found = listening_addresses()
+    assert found
+    assert found <= {"0100007F", "0000000000000000FFFF00000100007F"}, found
+    print("listens on loopback")
+    ray.shutdown()
+
+
 def main(scenario: str, inputs: str, out: Path) -> None:
+    if scenario == "alone":
+        run_alone(inputs, out)
+        return
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     second = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()

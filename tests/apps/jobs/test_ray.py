@@ -9,6 +9,7 @@ import pytest
 
 from dgn import InvalidInput, Limits
 from dgn.apps.jobs import plan_job, run_job
+from dgn.apps.jobs.engines import connected
 from job_files import contents, planned
 
 pytest.importorskip("ray", reason="dgn[ray] is not installed")
@@ -60,6 +61,35 @@ def test_what_dies_is_done_again(inputs: Path, tmp_path: Path) -> None:
     for kind in ("worker", "node"):
         assert f"killed {kind}" in printed
         assert contents(tmp_path / kind) == contents(tmp_path / "here")
+
+
+def test_a_cluster_of_its_own_listens_on_loopback(inputs: Path, tmp_path: Path) -> None:
+    printed = run_cluster("alone", inputs, tmp_path / "ray")
+    assert "rows 100" in printed
+    assert "listens on loopback" in printed
+
+
+def test_a_cluster_that_asks_for_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a real one, each refusal takes twenty seconds; here Ray's part is replaced."""
+    import ray
+
+    modes: list[str | None] = []
+
+    def init(address: str, **_: object) -> None:
+        modes.append(os.environ.get("RAY_AUTH_MODE"))
+        if "RAY_AUTH_MODE" not in os.environ or address.endswith("2"):
+            raise ConnectionError("Failed to connect")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr("dgn.apps.jobs.engines._check_reachable", lambda _: None)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that what Ray sets is undone
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    connected("10.0.0.1:1")
+    assert modes == [None, "token"]
+    with pytest.raises(InvalidInput, match=r"refused the connection.*RAY_AUTH_TOKEN"):
+        connected("10.0.0.1:2")
+    assert modes == [None, "token", "token"]
 
 
 def test_an_address_that_does_not_answer(inputs: Path, tmp_path: Path) -> None:
