@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgn.data import Problems, read_rows
-from dgn.data.dataset import read_retrieved
+from dgn.data.dataset import format_of, read_retrieved
 from dgn.data.eraser import read_eraser_claims
 from dgn.data.fever import read_fever_claims, read_wiki_pages
 from dgn.data.lines import read_lines, stream_lines
@@ -94,6 +94,15 @@ def test_a_line_that_is_too_long_is_refused_or_skipped(monkeypatch: pytest.Monke
     lines = list(stream_lines(io.BytesIO(content), "input", problems))
     assert [(line.number, line.content) for line in lines] == [(1, b"1234567"), (4, b"last")]
     assert [problem.line for problem in skipped] == [2, 3]
+
+
+def test_a_file_of_one_line_that_is_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dgn.data.lines.LONGEST_LINE", 8)
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 30)
+    with pytest.raises(BrokenInput, match="line 1: the line is longer than"):
+        format_of(tmp_path / "a.jsonl")
 
 
 def test_a_part_of_a_stream() -> None:

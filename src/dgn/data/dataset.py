@@ -98,8 +98,8 @@ def _places_of(example: Example) -> Iterator[float]:
 
 def format_of(path: Path) -> Format:
     """The format of a file, by the keys of its first valid row."""
-    seen = ""
-    for line in read_lines(path, Problems(skip=True)):
+    seen, skipped = "", Problems(skip=True)
+    for line in read_lines(path, skipped):
         try:
             row: Any = json.loads(line.content)
         except (ValueError, RecursionError) as error:
@@ -113,6 +113,8 @@ def format_of(path: Path) -> Format:
         if "claim" in keys:
             return "fever"
         seen = seen or f"line {line.number} with {', '.join(sorted(keys)) or 'no keys'}"
+    if skipped.kept and not seen:
+        raise skipped.kept[0]
     raise BrokenInput(path, None, found=seen or "no row at all", allowed=_FORMATS)
 
 

@@ -150,7 +150,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     try:
         meta: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         dict(meta["key"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrokenInput(
             path,
             None,
@@ -202,7 +202,7 @@ def _meta_of(folder: Path) -> dict[str, Any] | None:
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         counts = {name: int(meta[name]) for name in _COUNTS}
         return {"key": dict(meta["key"]), "files": dict(meta["files"]), **counts}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
                 "out",

@@ -206,7 +206,7 @@ def _readable(file: str) -> Generator[None]:
     import pyarrow
 
     arrow: Any = pyarrow
-    broken: Any = (OSError, arrow.ArrowException)
+    broken: Any = (OSError, arrow.ArrowException, UnicodeDecodeError)  # the last of a name
     try:
         yield
     except broken as error:
