@@ -159,9 +159,14 @@ def _is_locked(lock: IO[str], path: Path) -> bool:
         return True
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks; there, folders are not protected
+    try:
         # A process that has just ended may have removed the file after we opened it.
         return os.path.samestat(os.fstat(lock.fileno()), path.stat())
-    except OSError:
+    except FileNotFoundError:
         return False
 
 

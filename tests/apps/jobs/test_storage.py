@@ -93,6 +93,20 @@ def test_an_error_leaves_nothing_in_the_bucket(bucket: fs.S3FileSystem) -> None:
     assert bad["line"] == 2
 
 
+def test_an_object_that_was_changed_is_refused(bucket: fs.S3FileSystem) -> None:
+    def upload_row(name: str) -> None:
+        with bucket.open_output_stream("bucket/in/a.jsonl") as stream:
+            stream.write(b'{"query": "Who?", "passages": ["%s."]}\n' % name.encode())
+
+    upload_row("Ada")
+    job = plan_job("s3://bucket/in/a.jsonl", "s3://bucket/out")
+    upload_row("Ada")
+    assert plan_job("s3://bucket/in/a.jsonl", "s3://bucket/out") == job
+    upload_row("Eva")
+    with pytest.raises(InvalidInput, match=r"other inputs \(s3://bucket/in/a\.jsonl has changed\)"):
+        plan_job("s3://bucket/in/a.jsonl", "s3://bucket/out")
+
+
 def test_globs(bucket: fs.S3FileSystem) -> None:
     for name in ("a.jsonl", "b.jsonl", "deep/c.jsonl", "deep/d.txt"):
         with bucket.open_output_stream(f"bucket/{name}") as stream:
