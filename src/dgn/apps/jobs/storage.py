@@ -51,8 +51,8 @@ def state_of(file: str) -> dict[str, Any]:
     with _explained(file):
         info = system.get_file_info(path)
         with system.open_input_file(path) as stream:
-            known: dict[bytes, bytes] = stream.metadata() or {}
-    tags = (value.decode() for name, value in known.items() if name.lower() == b"etag")
+            known: dict[str, bytes] = stream.metadata() or {}
+    tags = (value.decode() for name, value in known.items() if name.lower() == "etag")
     content = next(tags, "") or f"modified {info.mtime_ns}"
     return {"bytes": int(info.size), "content": content}
 
