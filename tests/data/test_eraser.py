@@ -71,3 +71,12 @@ def test_broken_rows(tmp_path: Path, change: dict) -> None:
         list(read_eraser_claims(path))
     problems = Problems(skip=True)
     assert len(list(read_eraser_claims(path, problems))) == problems.count == 1
+
+
+def test_a_page_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dgn.data.eraser._LARGEST_PAGE", 10)
+    (tmp_path / "short").write_text("0123456789")
+    (tmp_path / "long").write_text("0123456789a")
+    assert EraserDocs(tmp_path).get("short") is not None
+    with pytest.raises(BrokenInput, match="long: the page is larger than 64 MiB"):
+        EraserDocs(tmp_path).get("long")

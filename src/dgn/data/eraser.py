@@ -29,6 +29,7 @@ class _Row(msgspec.Struct):
 
 
 _MOST_KEPT = 4096
+_LARGEST_PAGE = 64 * 2**20
 _LONGEST_NAME = 255  # of a file, in bytes
 _ROWS = msgspec.json.Decoder(_Row)
 _FORMAT = "a row of ERASER: annotation_id, query, evidences [[docid, start_sentence, end_sentence]]"
@@ -96,7 +97,10 @@ def _read_document(folder: Path, title: str) -> Page | None:
         or not path.is_file()
     ):
         return None
-    content = path.read_bytes()
+    with path.open("rb") as stream:
+        content = stream.read(_LARGEST_PAGE + 1)
+    if len(content) > _LARGEST_PAGE:
+        raise BrokenInput(path, None, message="the page is larger than 64 MiB.")
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
