@@ -201,6 +201,22 @@ def test_a_manifest_of_something_else(tmp_path: Path) -> None:
             run_job(job, workers=1)
 
 
+def test_long_rows_are_not_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 rows of 64 MiB each would be a batch of 4 GiB."""
+    sizes: list[int] = []
+    select = dgn.Selector.select_queries
+
+    def counted(self: Any, queries: Any, limits: Any = None) -> Any:
+        sizes.append(len(queries))
+        return select(self, queries, limits)
+
+    monkeypatch.setattr(dgn.Selector, "select_queries", counted)
+    monkeypatch.setattr("dgn.apps.jobs.job._BATCH_CHARACTERS", 100)
+    (tmp_path / "a.jsonl").write_bytes(rows(12))
+    run_job(plan_job(f"{tmp_path}/a.jsonl", tmp_path / "out", limits=LIMITS), workers=1)
+    assert sizes == [4, 4, 4]
+
+
 def test_row_groups_hold_many_batches(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(rows(300))
     job = plan_job(f"{tmp_path}/a.jsonl", tmp_path / "out", limits=LIMITS, batch_size=64)
@@ -247,10 +263,11 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ne
 @needs_proc
 def test_workers_end_with_their_parent_and_nothing_is_lost(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_bytes(rows(700))
-    run_job(plan_job(str(file), tmp_path / "whole", limits=LIMITS, partition_bytes=30_000))
+    file.write_bytes(rows(500))
+    whole = plan_job(str(file), tmp_path / "whole", limits=LIMITS, partition_bytes=30_000)
+    run_job(whole, workers=1)
     out = tmp_path / "out"
-    for done in (1, 4):
+    for done in (1, 3):
         process = started(tmp_path, file, out)
         wait_until(lambda done=done: len(contents(out)) >= done)
         workers = children_of(process.pid)

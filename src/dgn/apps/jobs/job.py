@@ -34,6 +34,9 @@ _VERSION = 2
 _GROUP_BYTES, _GROUP_ROWS = 4 * 2**20, 1 << 14
 """A row group of the results is written when it has this size."""
 
+_BATCH_CHARACTERS = 16 * 2**20
+"""A batch whose passages are longer than this together is selected before it is full."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -114,10 +117,8 @@ def plan_job(
         InvalidInput: There are no inputs, or the folder contains another job.
     """
     require_extra("A job of many files", package="pyarrow", extra="ray")
-    size, most_bytes = (
-        integer("batch_size", batch_size),
-        integer("partition_bytes", partition_bytes),
-    )
+    size = integer("batch_size", batch_size)
+    most_bytes = integer("partition_bytes", partition_bytes)
     limits = limits or Limits()
     if limits.count_tokens is not None:
         raise InvalidInput(
@@ -167,6 +168,7 @@ def run_partition(job: Job, partition: Partition) -> Done:
         with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
             selected: list[Any] = []
             waiting: list[Row] = []
+            characters = 0
 
             def select_waiting() -> None:
                 selected.append(_selected(selector, waiting, job, arrow, schema))
@@ -179,8 +181,10 @@ def run_partition(job: Job, partition: Partition) -> Done:
             for row in rows_of(partition, problems):
                 waiting.append(row)
                 count += 1
-                if len(waiting) == job.batch_size:
+                characters += sum(len(passage.text) for passage in row.query.passages)
+                if len(waiting) == job.batch_size or characters >= _BATCH_CHARACTERS:
                     select_waiting()
+                    characters = 0
                     if (
                         sum(one.num_rows for one in selected) >= _GROUP_ROWS
                         or sum(one.nbytes for one in selected) >= _GROUP_BYTES
