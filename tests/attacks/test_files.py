@@ -213,7 +213,6 @@ def attacks(count: int, seed: int, base: Path) -> Iterator[tuple[str, str]]:
             yield name, "read"
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_mutated_files_are_read_or_explained(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     (tmp_path / "made").mkdir()

@@ -102,6 +102,13 @@ def test_broken_files_are_named_with_the_line(tmp_path: Path, text: str, line: i
     assert not any((tmp_path / "cache").iterdir())
 
 
+def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "long.vec.gz"
+    write_text(path, "1 3\nship " + "1 " * 10_000_000)
+    with pytest.raises(BrokenInput, match=r"long\.vec\.gz, line 2: the line is longer than 1 MiB"):
+        opened(path)
+
+
 def test_truncated_archive_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "cut.vec.gz"
     path.write_bytes(gzip.compress(vec_text(WORDS).encode())[:-12])

@@ -186,7 +186,11 @@ def read_arrays(folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
             allowed=f"the arrays that {CONFIG} describes",
         )
     for name, array in arrays.items():
-        if array.dtype.kind != "f" or not (np.abs(array.astype(np.float64)) < _LARGEST_VALUE).all():
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            is_sensible = array.dtype.kind == "f" and bool(
+                (np.abs(array.astype(np.float64)) < _LARGEST_VALUE).all()
+            )
+        if not is_sensible:
             raise BrokenInput(
                 path, None, message=f"{name} does not consist of finite floats of a sensible size."
             )

@@ -31,6 +31,7 @@ from dgn.text.words import split_words
 _VERSION = 1
 _FILES = ("vectors.npy", "hashes.npy", "rows.npy", "offsets.npy", "words.bin")
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+_LONGEST_LINE = 1 << 20
 
 
 @final
@@ -209,8 +210,12 @@ def _lines_of(path: Path) -> Iterator[bytes]:
     number = 0
     try:
         with opening(path, "rb") as stream:
-            for line in stream:
+            while line := stream.readline(_LONGEST_LINE + 1):
                 number += 1
+                if len(line) > _LONGEST_LINE:
+                    raise BrokenInput(
+                        path, number, message="the line is longer than 1 MiB; it is not a vector."
+                    )
                 yield line
     except _DAMAGED as error:
         raise BrokenInput(
