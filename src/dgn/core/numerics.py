@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dgn.core.arrays import Array, Float, device_of, namespace, requires_gradient
 
+_LANES = 16
+"""Partial sums of a row."""
+
 
 def safe_power(x: Float[Array, "*shape"], exponent: float) -> Float[Array, "*shape"]:
     """x**exponent for x ≥ 0, with a finite gradient at 0.
@@ -54,7 +57,23 @@ def row_dot(rows: Float[Array, "*batch width"], weights: Float[Array, "..."]) ->
     if hasattr(xp, "log_softmax"):  # torch; array-api-compat's vecdot fails under torch.func.vmap
         weights = xp.broadcast_to(weights, rows.shape)
         return (rows[..., None, :] @ weights[..., None])[..., 0, 0]
-    return xp.vecdot(rows, weights)
+    return row_sum(rows * weights)
+
+
+def row_sum(rows: Float[Array, "*batch width"]) -> Float[Array, "*batch"]:
+    """The sum of every row, which zeros at its end do not change.
+
+    NumPy divides a row by its length before it adds, so that a row rounds differently when padding
+    makes it longer. Here number j is always added to partial sum j modulo 16, in order.
+    """
+    xp = namespace(rows)
+    if hasattr(xp, "log_softmax"):  # torch, which divides a sum among threads
+        return xp.sum(rows, axis=-1)
+    *batch, width = rows.shape
+    whole = width - width % _LANES
+    sums = xp.sum(xp.reshape(rows[..., :whole], (*batch, -1, _LANES)), axis=-2)
+    sums[..., : width - whole] += rows[..., whole:]
+    return xp.sum(sums, axis=-1)
 
 
 def log_softmax_with_complement(

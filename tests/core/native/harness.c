@@ -193,7 +193,7 @@ static void search(int isa, int form, int is_double, int64_t sets, int64_t items
         .gains = malloc((size_t)(sets * k) * size),
         .values = malloc((size_t)(sets * k) * size),
         .bounds = malloc((size_t)sets * size),
-        .work = malloc((size_t)(3 * width + k + items) * size),
+        .work = malloc((size_t)(3 * width + 2 * (k + items)) * size),
         .range = width % 4 ? malloc(sizeof(dgn_range)) : 0,
     };
     dgn_greedy(isa, &input, &result);

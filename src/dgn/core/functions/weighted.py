@@ -26,7 +26,7 @@ from dgn.core.functions.base import (
     check_maker,
     check_range,
 )
-from dgn.core.numerics import row_dot
+from dgn.core.numerics import row_dot, row_sum
 from dgn.errors import InvalidInput
 
 _LEAST_USUAL = 1e-6
@@ -92,7 +92,7 @@ class WeightedCoverage(SetFunction):
         increases = self.increases(items, state)
         xp = namespace(increases)
         if self.weights is None:
-            return xp.sum(increases, axis=-1)
+            return row_sum(increases)
         weights = self._weights_by_item(items)
         if requires_gradient(increases):
             # Ten times as fast with its gradient; soft gains do not decide between items.
@@ -115,7 +115,7 @@ class WeightedCoverage(SetFunction):
     def value(self, state: State) -> Float[Array, " batch"]:
         covered = self.covered(state.level)
         if self.weights is None:
-            return namespace(covered).sum(covered, axis=-1)
+            return row_sum(covered)
         return row_dot(covered, cast_like(self.weights, covered))
 
     @final

@@ -94,7 +94,7 @@ def greedy(
     ranges: list[Range] = []
 
     def search(first: int, last: int) -> None:
-        work, extent = np.empty(3 * width + k + items, dtype), np.empty(5, np.float64)
+        work, extent = np.empty(3 * width + 2 * (k + items), dtype), np.empty(5, np.float64)
         given = Input(
             at_features + first * items * width * size,
             None,
@@ -222,7 +222,7 @@ class OneSet:
         self._indices = np.empty(k, np.int64)
         self._numbers = np.empty(2 * k + 1, dtype)
         self._range = np.empty(5, np.float64)
-        self._work = np.empty(3 * width + k + items, dtype)
+        self._work = np.empty(3 * width + 2 * (k + items), dtype)
         at_numbers, size = address_of(self._numbers), dtype.itemsize
         self._input = Input(sets=1, items=items, width=width, k=k, is_double=size == 8)
         self._result = Result(

@@ -7,7 +7,6 @@ every item, so that nothing but the features has the size of the ground set.
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -27,7 +26,7 @@ from dgn.core.search._checks import (
     is_usual,
     over_sets,
 )
-from dgn.core.search.selection import Certificate, Selection, Selections, largest_sum
+from dgn.core.search.selection import Selection, Selections, largest_sum
 from dgn.errors import InvalidInput
 
 _ELEMENTS_PER_CHUNK = 1 << 20
@@ -136,15 +135,12 @@ def search_lazily(large: LargeSet, k: int) -> Selection:
     gains = large.gains()
     bound = largest_sum(gains[None, :], k)[0].item()
     chosen, added, after = large.lazy(gains, k)
-    indices: tuple[int, ...] = tuple(chosen[chosen >= 0].tolist())
+    indices: list[int] = chosen[chosen >= 0].tolist()
     each: list[float] = added[: len(indices)].tolist()
-    values = tuple(itertools.accumulate(each))
     left = after.gains()
-    left[list(indices)] = 0
-    value = values[-1] if values else 0.0
-    bound = min(bound, value + largest_sum(left[None, :], k)[0].item())
-    certificate = Certificate(value, max(value, bound))
-    return Selection(indices, tuple(each), values, certificate)
+    left[indices] = 0
+    bound = min(bound, math.fsum(each) + largest_sum(left[None, :], k)[0].item())
+    return Selection.of(indices, each, bound, left)
 
 
 class _GrowingSelection:
@@ -159,12 +155,7 @@ class _GrowingSelection:
         self.level = objective.empty(items.slice(0, 1), context)
         self.indices: list[int] = []
         self.gains: list[float] = []
-        self.values: list[float] = []
-
-    @property
-    def value(self) -> float:
-        """The value of the items selected so far."""
-        return self.values[-1] if self.values else 0.0
+        self.value = 0.0
 
     def gains_of(self, indices: Sequence[int] | Array) -> Float[Array, " chosen"]:
         """f(v | selected items) of these items, [chosen]."""
@@ -203,7 +194,7 @@ class _GrowingSelection:
         self.indices.append(index)
         self.gains.append(gain)
         # Gains add up to the value; the difference of two values would drown in the context's.
-        self.values.append(self.value + gain)
+        self.value += gain
 
     def bound(self, ceilings: Float[Array, " items"], k: int) -> float:
         """What no set of k items can exceed if no gain exceeds its ceiling."""
@@ -211,8 +202,7 @@ class _GrowingSelection:
 
     def finish(self, bound: float) -> Selection:
         """The selection as it stands."""
-        certificate = Certificate(self.value, self.value if bound < self.value else bound)
-        return Selection(tuple(self.indices), tuple(self.gains), tuple(self.values), certificate)
+        return Selection.of(self.indices, self.gains, bound, self.items.features)
 
 
 def _pop_best(queue: _CeilingQueue, growing: _GrowingSelection) -> tuple[int, float]:
@@ -345,10 +335,8 @@ def search_samples(large: LargeSet, k: int, seed: int, epsilon: float) -> Select
         remaining = np.delete(remaining, chosen[best])
     left = large.gains()
     left[indices] = 0
-    values = tuple(itertools.accumulate(gains))
-    bound = values[-1] + largest_sum(left[None, :], k)[0].item()
-    certificate = Certificate(values[-1], max(values[-1], bound))
-    return Selection(tuple(indices), tuple(gains), values, certificate)
+    bound = math.fsum(gains) + largest_sum(left[None, :], k)[0].item()
+    return Selection.of(indices, gains, bound, left)
 
 
 def _rows_of(matrix: Any) -> SparseRows:

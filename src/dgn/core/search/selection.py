@@ -8,6 +8,7 @@ better than 1 − 1/e. It is a statement about f: whether f is the right functio
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,20 @@ class Selection:
     gains: tuple[float, ...]
     values: tuple[float, ...]
     certificate: Certificate
+
+    @classmethod
+    def of(
+        cls, indices: Sequence[int], gains: Sequence[float], bound: float, like: Array
+    ) -> Selection:
+        """One selection from its gains, with numbers as precise as those of the array `like`.
+
+        Selections of a batch have the dtype of the features; one alone must not be more precise.
+        """
+        sums = [*itertools.accumulate(gains), bound]
+        *values, bound = namespace(like).asarray(sums, dtype=like.dtype).tolist()
+        value = values[-1] if values else 0.0
+        certificate = Certificate(value, value if bound < value else bound)
+        return cls(tuple(indices), tuple(gains), tuple(values), certificate)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -143,11 +158,14 @@ class Selections:
 
 
 def largest_sum(gains: Float[Array, "*batch items"], k: int) -> Float[Array, "*batch"]:
-    """The sum of the k largest gains along the last axis."""
+    """The sum of the k largest gains along the last axis; padding, whose gain is 0, adds nothing.
+
+    They are added from the smallest one on, so that a sum does not depend on how many zeros
+    there are.
+    """
     xp = namespace(gains)
-    if gains.shape[-1] > k:
-        gains = xp.sort(gains, axis=-1)[..., -k:]
-    return xp.sum(gains, axis=-1)
+    largest = xp.sort(gains, axis=-1)[..., -k:]
+    return xp.astype(xp.cumulative_sum(largest, axis=-1, dtype=xp.float64)[..., -1], gains.dtype)
 
 
 def fractional_knapsack(
@@ -162,4 +180,4 @@ def fractional_knapsack(
     costs = xp.take_along_axis(costs, order, axis=1)
     spent_before = xp.cumulative_sum(costs, axis=1) - costs
     share = (budget[:, None] - spent_before) / costs
-    return xp.sum(gains * xp.clip(share, 0, 1), axis=1)
+    return xp.cumulative_sum(gains * xp.clip(share, 0, 1), axis=1)[:, -1]

@@ -54,8 +54,8 @@ typedef struct {
 } dgn_range;
 
 /* Where the result goes: indices, gains and values are [sets, k], -1 and 0 where nothing was selected;
- * bounds is [sets]. `work` has room for 3 * width + k numbers, and as many as the largest set has
- * items. range may be NULL.
+ * bounds is [sets]. `work` has room for 3 * width + 2 * k numbers, and twice as many as the largest
+ * set has items. range may be NULL.
  */
 typedef struct {
     int64_t *indices;

@@ -213,64 +213,80 @@ static int SUFFIX(widen_weights)(const REAL *weights, int64_t width, dgn_range *
 /* Old gains are ceilings of the current ones, up to the rounding of a sum. */
 #define MARGIN (1 + 64 * (sizeof(REAL) == 4 ? (REAL)1.2e-7 : (REAL)2.3e-16))
 
-/* Sets with fewer numbers than this are searched with all gains at every step. */
-#define SMALL_SET 2048
+/* Put an item among the k largest gains, which are sorted, the lower index first among equals. */
+static inline int64_t SUFFIX(rank)(REAL gain, int64_t item, REAL *largest, INTEGER *items,
+                                   int64_t held, int64_t k) {
+    if (held == k && !(gain > largest[k - 1] || (gain == largest[k - 1] && item < items[k - 1])))
+        return held;
+    int64_t place = held < k ? held++ : k - 1;
+    for (; place > 0 && (largest[place - 1] < gain ||
+                         (largest[place - 1] == gain && items[place - 1] > item));
+         place--) {
+        largest[place] = largest[place - 1];
+        items[place] = items[place - 1];
+    }
+    largest[place] = gain;
+    items[place] = (INTEGER)item;
+    return held;
+}
 
-/* Greedy on one set. In a large set, a gain is computed again only where the last one is not below the
- * best so far, because gains never grow; at the end all are, so that the last bound is as low as it can
- * be. The bounds before it may then be higher than with all gains.
+/* Greedy on one set. At every step the k largest gains are computed again, for the choice and for the
+ * bound of this prefix; others only where the last one is not below them, because gains never grow.
+ * The bound is that of a search with all gains, and nothing here depends on padding.
  */
 static double SUFFIX(search_set)(const dgn_input *input, const REAL *rows, int64_t items,
-                                 const uint8_t *mask, const REAL *weights, REAL *level,
-                                 REAL *prepared, REAL *largest, REAL *gains, int64_t *chosen,
-                                 REAL *added) {
+                                 const uint8_t *mask, const REAL *weights, REAL *level, REAL *work,
+                                 int64_t *chosen, REAL *added) {
     const int64_t width = input->width, k = input->k;
-    const REAL margin = items * width < SMALL_SET ? INFINITY : MARGIN;
+    REAL *const prepared = work, *const gains = prepared + width, *const largest = gains + items;
+    INTEGER *const first = (INTEGER *)(largest + k), *const stamps = first + k;
     double value = 0, bound = INFINITY;
+    int64_t held = 0;
     SUFFIX(prepare)(input, level, prepared);
-    for (int64_t a = 0; a < items; a++) /* below 0: not to be selected, or selected */
+    for (int64_t a = 0; a < items; a++) { /* below 0: not to be selected, or selected */
+        stamps[a] = 0;
         gains[a] = mask && !mask[a]
                        ? -1
                        : SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+        if (!(gains[a] < 0))
+            held = SUFFIX(rank)(gains[a], a, largest, first, held, k);
+    }
     for (int64_t step = 0;; step++) {
-        int64_t best = -1;
-        for (int64_t a = 0; a < items; a++)
-            if (!(gains[a] < 0) && (best < 0 || gains[a] > gains[best]))
-                best = a;
-        if (step && step < k && best >= 0) {
-            gains[best] = SUFFIX(gain)(input, rows + best * width, weights, prepared, level);
-            const int64_t first = best;
-            for (int64_t a = 0; a < items; a++) {
-                if (a == first || gains[a] < 0 || gains[a] * margin < gains[best])
-                    continue;
-                gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
-                if (gains[a] > gains[best] || (gains[a] == gains[best] && a < best))
-                    best = a;
-            }
-        }
-        const double reachable = value + SUFFIX(largest_sum)(gains, items, k, largest);
+        double reachable = 0;
+        for (int64_t j = held; j-- > 0;)
+            reachable += largest[j];
+        reachable += value;
         bound = reachable < bound ? reachable : bound;
-        if (step == k || best < 0)
+        if (step == k || !held)
             return bound;
+        const int64_t best = first[0], before = held;
         chosen[step] = best;
         added[step] = gains[best];
         value += gains[best];
         gains[best] = -1;
         SUFFIX(raise)(input, rows + best * width, level);
         SUFFIX(prepare)(input, level, prepared);
-        if (step + 1 < k)
-            continue;
-        /* The last prefix bounds best, with all gains up to date. */
-        for (int64_t a = 0; a < items; a++)
-            if (!(gains[a] < 0))
-                gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+        /* Those that were largest are likely to be so again, and save the others. */
+        held = 0;
+        for (int64_t j = 1; j < before; j++) {
+            const int64_t a = first[j];
+            gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+            stamps[a] = (INTEGER)(step + 1);
+            held = SUFFIX(rank)(gains[a], a, largest, first, held, k);
+        }
+        for (int64_t a = 0; a < items; a++) {
+            if (gains[a] < 0 || stamps[a] > step ||
+                (held == k && gains[a] * MARGIN < largest[k - 1]))
+                continue;
+            gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
+            held = SUFFIX(rank)(gains[a], a, largest, first, held, k);
+        }
     }
 }
 
 static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
     const int64_t width = input->width, k = input->k;
-    REAL *const level = result->work, *const prepared = level + width;
-    REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    REAL *const level = result->work, *const ones = level + width, *const work = ones + width;
     dgn_range range = {0, 0, INFINITY, INFINITY, 0};
     int all_count = 1;
     for (int64_t u = 0; u < width; u++)
@@ -300,8 +316,8 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
                 all_count = SUFFIX(widen_weights)(weights, width, &range);
             SUFFIX(widen)(rows, items, width, weights, all_count, &range);
         }
-        const double bound = SUFFIX(search_set)(input, rows, items, mask, weights, level, prepared,
-                                                largest, gains, chosen, added);
+        const double bound = SUFFIX(search_set)(input, rows, items, mask, weights, level, work,
+                                                chosen, added);
         ((REAL *)result->bounds)[set] = (REAL)bound;
         double value = 0;
         for (int64_t j = 0; j < k; j++) {
@@ -522,5 +538,4 @@ static void SUFFIX(lazy)(const dgn_input *input, const dgn_result *result, REAL 
 #undef TERM_POWER
 #undef MARGIN
 #undef FOR_FEATURES
-#undef SMALL_SET
 #undef DEFINE_ROW_GAIN
