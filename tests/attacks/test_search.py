@@ -91,3 +91,40 @@ def test_a_query_alone_is_the_same_query_in_any_batch() -> None:
         for one, found in zip(alone, together, strict=True):
             assert found.certificate == one.certificate
             assert found.to_dict() == one.to_dict()
+
+
+def full_range(seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Features, costs from the smallest float to the largest one, and a budget among them."""
+    random = np.random.default_rng(seed)
+    items = int(random.integers(1, 6))
+    low = int(random.integers(-1074, 1020))
+    high = min(1023, low + int(random.choice([3, 30, 300, 2100])))
+    costs = np.ldexp(1 + random.random(items), random.integers(low, high, items))
+    some = random.random(items) < 0.6
+    budget = float(costs[some].sum() if some.any() else costs.min() / 2)
+    features = np.ldexp(random.integers(0, 8, (items, 3)), int(random.integers(-20, 18)))
+    return features.astype(float), costs, min(max(budget, 5e-324), 1.7e308)
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_budget_of_any_size_is_kept_and_its_certificate_holds(
+    is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr("dgn.core.native.is_available", lambda: False)
+    f = FeatureCoverage(concave=Power(1.0))
+    for seed in range(150):
+        features, costs, budget = full_range(seed)
+        found = budgeted_greedy(f, features, costs, budget)
+        prices, worth = list(map(Fraction, costs)), [Fraction(row.sum()) for row in features]
+        sets = [
+            chosen
+            for size in range(len(costs) + 1)
+            for chosen in combinations(range(len(costs)), size)
+            if sum(prices[i] for i in chosen) <= Fraction(budget)
+        ]
+        best = max(sum((worth[i] for i in chosen), Fraction(0)) for chosen in sets)
+        assert tuple(sorted(found.indices)) in sets, seed
+        reached = sum((worth[i] for i in found.indices), Fraction(0))
+        assert reached >= best * Fraction(found.certificate.ratio) * (1 - Fraction(1, 10**12)), seed
+        assert 3 * reached >= best, seed

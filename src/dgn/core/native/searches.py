@@ -22,7 +22,7 @@ class Range(NamedTuple):
     """What the features and the weights of some sets are like.
 
     Attributes:
-        is_bad: Not 0 if a number is NaN or below 0.
+        is_bad: Not 0 if a number is NaN, below 0, or −0.
         largest: The largest feature.
         least: The smallest, over sets, of the largest feature whose weight is not 0.
         lightest: The smallest weight that is not 0.

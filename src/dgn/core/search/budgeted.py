@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,7 @@ def budgeted_greedy(
         One Selection for a single set, Selections for a batch.
     """
     items = checked_items(objective, items, context)
-    paid = _checked_costs(costs, items)
-    limit = _checked_budget(budget, items)
+    paid, limit = _scaled(_checked_costs(costs, items), _checked_budget(budget, items))
     most = items.size if k is None else min(checked_count(k), items.size)
     state = objective.empty(items, context)
     by_kernel = _compiled_search(objective, items, context, paid, limit, most)
@@ -93,6 +93,7 @@ def _search(
     bounds = xp.full_like(budget, xp.inf)
     affordable = items.mask & (costs <= budget[:, None])
     available = affordable
+    scale = xp.ones_like(budget)[:, None]
     single: tuple[Array, Array] | None = None
     indices: list[Array] = []
     gains: list[Array] = []
@@ -101,20 +102,21 @@ def _search(
         seen = objective.gains(items, state)
         check_gains(objective, seen, items.mask, objective.value(state))
         all_gains = xp.astype(seen, costs.dtype)
-        payable = xp.where(affordable, all_gains, xp.zeros_like(all_gains))
-        # No set within both limits exceeds what either of them alone allows.
-        more = xp.minimum(fractional_knapsack(payable, costs, budget), largest_sum(payable, k))
-        bounds = xp.minimum(bounds, reached + more)
         if single is None:
             single = best_available(all_gains, available)
+            scale = _powers_below(single[1])[:, None]
+        payable = xp.where(affordable, all_gains, xp.zeros_like(all_gains))
+        # No set within both limits exceeds what either of them alone allows.
+        by_cost = fractional_knapsack(payable * scale, costs, budget) / scale[:, 0]
+        bounds = xp.minimum(bounds, reached + xp.minimum(by_cost, largest_sum(payable, k)))
         available = available & (costs <= left[:, None]) & (all_gains > 0)
-        index, _ = best_available(all_gains / costs, available)
+        index, _ = best_available(all_gains * scale / costs, available)
         gain = xp.take_along_axis(all_gains, index[:, None], axis=1)[:, 0]
         running = xp.any(available, axis=1)
         if indices and (len(indices) == k or not bool(xp.any(running))):
             break
         selected = one_hot(index, items.size) & running[:, None]
-        left = left - xp.sum(xp.where(selected, costs, 0.0), axis=1)
+        left = _left_of(left, xp.sum(xp.where(selected, costs, 0.0), axis=1))
         available = available & ~selected & running[:, None]
         state = objective.add(items, state, xp.astype(selected, items.features.dtype))
         gain = xp.where(running, gain, 0.0)
@@ -171,6 +173,40 @@ def _checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
     limit = xp.broadcast_to(limit, (items.batch,))
     _raise_unless_positive("budget", limit, (limit > 0) & xp.isfinite(limit))
     return limit
+
+
+def _scaled(
+    costs: Float[Array, "batch items"], budget: Float[Array, " batch"]
+) -> tuple[Float[Array, "batch items"], Float[Array, " batch"]]:
+    """Costs and budgets multiplied by a power of 2 per set, so that budgets are about 1.
+
+    A gain per cost would be infinite for tiny costs, and their order lost. A cost below 2⁻⁶⁴ of
+    the budget counts as that much, which is less than the rounding of a sum; one that exceeds the
+    budget can be anything that does.
+    """
+    xp = namespace(costs)
+    scale = _powers_below(budget)
+    can_be_paid = costs <= budget[:, None]
+    budget = budget * scale
+    paid = xp.where(can_be_paid, costs, xp.zeros_like(costs)) * scale[:, None]
+    paid = xp.maximum(paid, xp.broadcast_to((budget * 2.0**-64)[:, None], paid.shape))
+    return xp.where(can_be_paid, paid, 2 * budget[:, None]), budget
+
+
+def _powers_below(numbers: Float[Array, " batch"]) -> Float[Array, " batch"]:
+    """The powers of 2 that scale numbers to between ½ and 1, as far as there are any; 1 for 0."""
+    exponents = [math.frexp(one)[1] if 0 < one < math.inf else 0 for one in numbers.tolist()]
+    powers = [math.ldexp(1.0, -max(-1022, exponent)) for exponent in exponents]
+    return namespace(numbers).asarray(powers, dtype=numbers.dtype, device=device_of(numbers))
+
+
+def _left_of(amount: Float[Array, " batch"], cost: Float[Array, " batch"]) -> Array:
+    """What a cost leaves of an amount, never more: the error of a difference is known exactly."""
+    xp = namespace(amount)
+    left = amount - cost
+    taken = left - amount
+    error = (amount - (left - taken)) - (cost + taken)
+    return xp.where(error < 0, xp.nextafter(left, xp.full_like(left, -xp.inf)), left)
 
 
 def _in_full_precision(amounts: Any, items: Items) -> Array:

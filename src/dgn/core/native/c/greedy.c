@@ -10,6 +10,20 @@
 #include <math.h>
 #include <string.h>
 
+/* What a cost leaves of an amount, never more: the error of a difference is known exactly. */
+static double left_of(double amount, double cost) {
+    const double left = amount - cost, taken = left - amount;
+    const double error = (amount - (left - taken)) - (cost + taken);
+    return error < 0 ? nextafter(left, -INFINITY) : left;
+}
+
+/* The power of 2 that scales a number to between 1/2 and 1, as far as there is one. */
+static double power_below(double number) {
+    int exponent;
+    frexp(number, &exponent);
+    return ldexp(1, exponent < -1022 ? 1022 : -exponent);
+}
+
 #define REAL float
 #define INTEGER int32_t
 #define NATURAL uint32_t

@@ -46,7 +46,7 @@ typedef struct {
 
 /* What the features and weights of some sets are like. A feature counts if its weight is not 0. */
 typedef struct {
-    double is_bad;   /* 1 if a number is NaN or below 0 */
+    double is_bad;   /* 1 if a number is NaN, below 0, or -0 */
     double largest;  /* the largest feature */
     double least;    /* the smallest, over sets, of the largest feature that counts, if it is not 0 */
     double lightest; /* the smallest weight that is not 0 */

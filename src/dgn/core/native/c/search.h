@@ -155,7 +155,7 @@ static inline NATURALS SUFFIX(higher)(NATURALS x, NATURALS y) {
 }
 
 /* The largest of some numbers by their bits: the order of numbers from 0 up; those below 0 and NaN come
- * after infinity. Where `weights` are given, numbers with a weight of 0 do not count.
+ * after infinity, -0 too. Where `weights` are given, numbers with a weight of 0 do not count.
  */
 static REAL SUFFIX(largest_bits)(const REAL *rows, int64_t items, int64_t width,
                                  const REAL *weights) {
@@ -190,7 +190,7 @@ static void SUFFIX(widen)(const REAL *rows, int64_t items, int64_t width, const 
                           int all_count, dgn_range *range) {
     const REAL largest = SUFFIX(largest_bits)(rows, items, width, 0);
     const REAL counted = all_count ? largest : SUFFIX(largest_bits)(rows, items, width, weights);
-    range->is_bad = largest >= 0 ? range->is_bad : 1;
+    range->is_bad = largest >= 0 && !signbit(largest) ? range->is_bad : 1; /* -0 hides NaN */
     range->largest = largest > range->largest ? largest : range->largest;
     range->least = counted > 0 && counted < range->least ? counted : range->least;
 }
@@ -204,7 +204,7 @@ static int SUFFIX(widen_weights)(const REAL *weights, int64_t width, dgn_range *
         all_count &= w != 0;
         lightest = w > 0 && w < lightest ? w : lightest;
     }
-    range->is_bad = heaviest >= 0 ? range->is_bad : 1;
+    range->is_bad = heaviest >= 0 && !signbit(heaviest) ? range->is_bad : 1;
     range->heaviest = heaviest > range->heaviest ? heaviest : range->heaviest;
     range->lightest = lightest < range->lightest ? lightest : range->lightest;
     return all_count;
@@ -333,9 +333,7 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
  * last call, in which most items still stand in their places.
  */
 static double SUFFIX(divisible)(const double *costs, const REAL *gains, double budget, int64_t items,
-                                double *density, int64_t *order) {
-    for (int64_t a = 0; a < items; a++)
-        density[a] = gains[a] > 0 && costs[a] <= budget ? (double)gains[a] / costs[a] : 0;
+                                const double *density, int64_t *order) {
     for (int64_t i = 1; i < items; i++) {
         const int64_t item = order[i];
         int64_t place = i;
@@ -353,12 +351,16 @@ static double SUFFIX(divisible)(const double *costs, const REAL *gains, double b
     return found;
 }
 
-/* Greedy by gain per cost within a budget, and the best single item; see budgeted.py. */
+/* Greedy by gain per cost within a budget, and the best single item; see budgeted.py. Densities are
+ * those of gains that are scaled to about 1, so that neither the tiniest gains nor the largest ones
+ * leave the range of numbers.
+ */
 static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
                              const dgn_budget *budget) {
     const int64_t width = input->width, k = input->k, items = input->items;
     REAL *const level = result->work, *const prepared = level + width;
     REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    double *const density = budget->density;
     for (int64_t u = 0; u < width; u++)
         ones[u] = 1;
     for (int64_t set = 0; set < input->sets; set++) {
@@ -369,7 +371,7 @@ static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
             input->weights ? (const REAL *)input->weights + set * input->weights_stride : ones;
         int64_t *const chosen = result->indices + set * k;
         double *const added = (double *)result->gains + set * k;
-        double left = budget->budgets[set], value = 0, bound = INFINITY;
+        double left = budget->budgets[set], value = 0, bound = INFINITY, scale = 1;
         if (input->level)
             memcpy(level, (const REAL *)input->level + set * input->level_stride,
                    (size_t)width * sizeof(REAL));
@@ -398,12 +400,16 @@ static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
                     budget->single[set] = a;
                     budget->single_gain[set] = gains[a];
                 }
-                if (gains[a] > 0 && costs[a] <= left &&
-                    (best < 0 || gains[a] / costs[a] > gains[best] / costs[best]))
+            }
+            if (step == 0 && budget->single_gain[set] > 0)
+                scale = power_below(budget->single_gain[set]);
+            for (int64_t a = 0; a < items; a++) {
+                density[a] = gains[a] > 0 ? (double)gains[a] * scale / costs[a] : 0;
+                if (density[a] > 0 && costs[a] <= left && (best < 0 || density[a] > density[best]))
                     best = a;
             }
             const double by_cost = SUFFIX(divisible)(costs, gains, budget->budgets[set], items,
-                                                     budget->density, budget->order);
+                                                     density, budget->order);
             const double by_count = SUFFIX(largest_sum)(gains, items, k, largest);
             const double reachable = value + (by_cost < by_count ? by_cost : by_count);
             bound = reachable < bound ? reachable : bound;
@@ -412,7 +418,7 @@ static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
             chosen[step] = best;
             added[step] = gains[best];
             value += gains[best];
-            left -= costs[best];
+            left = left_of(left, costs[best]);
             gains[best] = -1;
             SUFFIX(raise)(input, rows + best * width, level);
         }
