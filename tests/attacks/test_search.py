@@ -16,7 +16,6 @@ import dgn
 from compiled import KINDS, function_of, needs_kernels
 from dgn.core.functions import FeatureCoverage, Items, Power, ProbabilisticCoverage
 from dgn.core.search import (
-    Selection,
     budgeted_greedy,
     exact,
     greedy,
@@ -29,10 +28,10 @@ from dgn.errors import InvalidInput, SearchTooLarge
 CLAIMS = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 
 SEARCHES = {
-    "greedy": lambda f, items, costs, k: greedy(f, items, k),
-    "lazy": lambda f, items, costs, k: lazy_greedy(f, items, k),
-    "stochastic": lambda f, items, costs, k: stochastic_greedy(f, items, k),
-    "budgeted": lambda f, items, costs, k: budgeted_greedy(f, items, costs, 9.0),
+    "greedy": lambda f, items, _, k: greedy(f, items, k),
+    "lazy": lambda f, items, _, k: lazy_greedy(f, items, k),
+    "stochastic": lambda f, items, _, k: stochastic_greedy(f, items, k),
+    "budgeted": lambda f, items, costs, _: budgeted_greedy(f, items, costs, 9.0),
     "budgeted, k": lambda f, items, costs, k: budgeted_greedy(f, items, costs, 9.0, k=k),
 }
 
@@ -128,3 +127,179 @@ def test_a_budget_of_any_size_is_kept_and_its_certificate_holds(
         reached = sum((worth[i] for i in found.indices), Fraction(0))
         assert reached >= best * Fraction(found.certificate.ratio) * (1 - Fraction(1, 10**12)), seed
         assert 3 * reached >= best, seed
+
+
+BAD_NUMBERS = [np.nan, np.inf, -np.inf, -1.0]
+BAD_FEATURES = {
+    "no item": np.zeros((0, 5)),
+    "no feature": np.zeros((6, 0)),
+    "no set": np.zeros((0, 6, 5)),
+    "one axis": np.ones(5),
+    "four axes": np.ones((1, 2, 3, 4)),
+    "integers": np.ones((6, 5), int),
+    "booleans": np.ones((6, 5), bool),
+    "objects": np.ones((6, 5), object),
+    "complex numbers": np.ones((6, 5), complex),
+    "texts": np.full((6, 5), "1"),
+    "a masked array": np.ma.masked_array(np.ones((6, 5)), mask=True),
+    "a list": [[1.0, 2.0]],
+    "nothing": None,
+}
+GOOD_FEATURES = {
+    "big-endian": lambda x: x.astype(">f8"),
+    "Fortran order": np.asfortranarray,
+    "reversed": lambda x: np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+    "not aligned": lambda x: (
+        np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(np.float64).reshape(x.shape)
+    ),
+    "a negative zero": lambda x: np.where(x == 0, -0.0, x),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_features_that_are_no_features_are_refused(name: str) -> None:
+    search = SEARCHES[name]
+    for bad in BAD_FEATURES.values():
+        with pytest.raises(InvalidInput):
+            search(FeatureCoverage(), bad, np.ones(6), 2)
+    for number in BAD_NUMBERS:
+        for dtype in (np.float16, np.float32, np.float64):
+            # A second set of usual numbers, and a zero that sorts after all others by its bits.
+            features = np.ones((2, 6, 5), dtype)
+            features[1, 1, 1], features[1, 2, 3] = -0.0, number
+            with pytest.raises(InvalidInput, match="features"):
+                search(FeatureCoverage(), features, np.ones((2, 6)), 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_in_any_layout_give_the_same_result(kind: int) -> None:
+    random = np.random.default_rng(kind)
+    features = random.random((9, 7)) * (random.random((9, 7)) < 0.7)
+    for name, search in SEARCHES.items():
+        wanted = search(function_of(kind, None), features, np.ones(9), 4)
+        for layout, change in GOOD_FEATURES.items():
+            found = search(function_of(kind, None), change(features), np.ones(9), 4)
+            assert found.indices == wanted.indices, (name, layout)
+            assert found.certificate.ratio == pytest.approx(wanted.certificate.ratio), layout
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.array([1, np.nan, 1]),
+        np.array([-0.0, np.nan, 1]),
+        -np.ones(3),
+        np.ones(3, complex),
+        np.ones(3, object),
+        np.ones(4),
+        np.ones((3, 1)),
+        np.array(1.0),
+        np.full(3, "1"),
+    ],
+)
+def test_weights_that_are_no_weights_are_refused(weights: np.ndarray) -> None:
+    for search in SEARCHES.values():
+        with pytest.raises(InvalidInput, match="weights"):
+            search(FeatureCoverage(weights), np.ones((5, 3)), np.ones(5), 2)
+
+
+def test_arguments_that_are_no_numbers_are_refused() -> None:
+    f, features = FeatureCoverage(), np.ones((4, 3))
+    for k in (0, -1, True):
+        for search in (greedy, lazy_greedy, stochastic_greedy, exact):
+            with pytest.raises(InvalidInput, match="k must be"):
+                search(f, features, k)
+        with pytest.raises(InvalidInput, match="k must be"):
+            top_k(np.ones(3), k)
+    with pytest.raises(InvalidInput, match="seed"):
+        stochastic_greedy(f, features, 2, seed=-1)
+    with pytest.raises(InvalidInput, match="max_nodes"):
+        exact(f, features, 2, max_nodes=0)
+    for costs in (np.zeros(4), np.full(4, np.nan), np.ones(3), np.ones(4, complex), ["a"] * 4):
+        with pytest.raises(InvalidInput, match="cost"):
+            budgeted_greedy(f, features, costs, 2.0)
+    for budget in (0.0, -1.0, math.nan, math.inf, "a", 1j, [1.0, 2.0]):
+        with pytest.raises(InvalidInput, match="budget"):
+            budgeted_greedy(f, features, np.ones(4), budget)
+    assert all(len(search(f, features, 2**70)) == 4 for search in (greedy, lazy_greedy, exact))
+
+
+sparse = pytest.importorskip("scipy.sparse")
+
+
+def broken(form: str, name: str, place: int, value: int) -> object:
+    """A matrix of some format, one of whose indices was changed after it was made."""
+    dense = np.random.default_rng(0).random((6, 8)) * (np.arange(48).reshape(6, 8) % 3 > 0)
+    matrix = sparse.csr_array(dense).asformat(form)
+    getattr(matrix, name)[place] = value
+    return matrix
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    ("form", "name", "place", "value"),
+    [
+        *((form, "indices", 3, value) for form in ("csr", "csc", "bsr") for value in (99, -1)),
+        *(("coo", name, 3, value) for name in ("row", "col") for value in (99, -1)),
+        ("csr", "indices", -1, 2**31 - 1),
+        ("csr", "indptr", 0, 1),
+        ("csr", "indptr", 0, -3),
+        ("csr", "indptr", 3, 1),
+        ("csr", "indptr", -1, 10**6),
+        ("csc", "indptr", 3, 10**6),
+    ],
+)
+def test_a_matrix_with_broken_indices_is_refused(
+    form: str, name: str, place: int, value: int
+) -> None:
+    for search in (greedy, lazy_greedy, stochastic_greedy):
+        with pytest.raises(InvalidInput, match=r"items\.(indices|indptr|row|col) must be"):
+            search(FeatureCoverage(), broken(form, name, place, value), 3)
+
+
+@needs_kernels
+def test_a_matrix_with_broken_arrays_is_refused() -> None:
+    def changed(**arrays: object) -> object:
+        matrix = sparse.csr_array(np.eye(4))
+        for name, array in arrays.items():
+            setattr(matrix, name, array)
+        return matrix
+
+    for matrix in (
+        changed(indptr=np.array([0, 1, 2])),
+        changed(indptr=np.array([0.0, 1, 2, 3, 4])),
+        changed(indices=np.arange(3)),
+        changed(data=np.ones(3)),
+        changed(data=np.ones((4, 1))),
+        changed(data=np.ones(4, complex)),
+        changed(data=np.ones(4, object)),
+        changed(data=np.array([1, 1, np.nan, 1])),
+    ):
+        with pytest.raises(InvalidInput, match=r"items|sparse matrix"):
+            greedy(FeatureCoverage(), matrix, 2)
+    f = ProbabilisticCoverage()
+    context = f.empty(Items(np.ones((1, 4))))
+    context.level[0, 2] = np.nan
+    with pytest.raises(InvalidInput, match="context"):
+        greedy(f, sparse.csr_array(np.eye(4)), 2, context=context)
+
+
+@needs_kernels
+def test_indices_in_any_order_and_repeated_ones_are_sums() -> None:
+    matrix = sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.5, 0.0, 4.0]]))
+    assert matrix.has_canonical_format, "the matrix remembers this"
+    matrix.indices[:] = [1, 0, 2, 2]
+    found = greedy(FeatureCoverage(concave=Power(1.0)), matrix, 2)
+    assert found == greedy(FeatureCoverage(concave=Power(1.0)), matrix.toarray(), 2)
+    assert found.gains == (4.5, 3.0)
+    assert matrix.indices.tolist() == [1, 0, 2, 2], "the caller's matrix is not changed"
+
+
+def test_an_exact_search_has_bounded_memory() -> None:
+    features = np.random.default_rng(0).gamma(0.5, size=(5000, 8))
+    with pytest.raises(SearchTooLarge, match=r"of 5,000 items .* use lazy_greedy"):
+        exact(FeatureCoverage(), features, 4)
+    # Items that no better set can have are left out, so that this is a small search.
+    features[20:] *= 1e-3
+    f = FeatureCoverage(concave=Power(0.95))
+    assert exact(f, features, 4).indices == exact(f, features[:20], 4).indices

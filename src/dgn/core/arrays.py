@@ -13,6 +13,7 @@ import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import array_api_compat
+import numpy as np
 
 # Its own type hints name libraries that need not be installed (CuPy, JAX).
 _compat: Any = array_api_compat
@@ -84,7 +85,10 @@ def cast_like(values: Any, like: Array) -> Array:
     """
     xp = namespace(like)
     if is_array(values) and namespace(values) is xp:
-        return values if values.dtype == like.dtype else xp.astype(values, like.dtype)
+        if values.dtype == like.dtype:
+            return values
+        with np.errstate(over="ignore"):  # checks find the infinity, and say where it is
+            return xp.astype(values, like.dtype)
     return xp.asarray(values, dtype=like.dtype, device=device_of(like))
 
 

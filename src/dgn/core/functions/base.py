@@ -291,7 +291,8 @@ def _trusted(features: Array, mask: Array) -> Items:
 
 
 def _as_batch(argument: str, value: Any, *, dimensions: int) -> Array:
-    if not is_array(value):
+    # A masked array hides some of its numbers, and nothing here would look at its mask.
+    if not is_array(value) or np.ma.isMaskedArray(value):
         raise InvalidInput(
             argument, found=type(value).__name__, allowed="a NumPy array or a torch tensor"
         )

@@ -52,8 +52,13 @@ class WeightedCoverage(SetFunction):
     adds_up: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.weights is not None and not is_array(self.weights):
+        if self.weights is None:
+            return
+        if not is_array(self.weights):
             object.__setattr__(self, "weights", as_array("weights", self.weights))
+        dtype = self.weights.dtype
+        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
+            raise InvalidInput("weights", found=f"dtype {dtype}", allowed="real numbers")
 
     @abstractmethod
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dgn.core.native.forms import FORMS, Coverage
 from dgn.core.native.library import address_of, highest_isa, library
-from dgn.core.native.searches import threads_for
+from dgn.core.native.searches import contiguous, threads_for
 from dgn.core.native.structures import Input, Result
 from dgn.parallel import run_in_parts
 
@@ -66,7 +66,7 @@ class LargeSet:
         self._level = np.ascontiguousarray(level, dtype=features.dtype)
         weights = coverage.weights
         if weights is not None:
-            weights = np.ascontiguousarray(weights, features.dtype)
+            weights = contiguous(weights, features.dtype)
         self._weights, self._coverage = weights, coverage
         self._start = np.array([0, features.shape[0]], np.int64)
 

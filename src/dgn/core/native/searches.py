@@ -42,8 +42,16 @@ def rows_of(
     """The values with the dtype of the features, and how far the rows of two sets are apart."""
     if values is None:
         return None, 0
-    own = np.ascontiguousarray(values, features.dtype)
+    own = contiguous(values, features.dtype)
     return own, width if own.ndim == 2 and own.shape[0] > 1 else 0
+
+
+def contiguous(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The values in memory as the kernels read them; checks find what is infinite in this dtype."""
+    if values.dtype == dtype:
+        return np.ascontiguousarray(values)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(values, dtype)
 
 
 def threads_for(sets: int, work: int) -> int:
@@ -254,7 +262,7 @@ class OneSet:
         features = np.ascontiguousarray(features)
         weights = coverage.weights
         if weights is not None:
-            weights = np.ascontiguousarray(weights, features.dtype)
+            weights = contiguous(weights, features.dtype)
         given.features, given.weights = address_of(features), address_of(weights)
         given.parameter = coverage.parameter
         given.form = FORMS[coverage.form]

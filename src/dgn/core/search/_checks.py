@@ -149,20 +149,15 @@ def _fits_gpu(features: Any) -> bool:
     return fits(features)
 
 
-def is_sparse(items: Any) -> bool:
-    """Whether this is a SciPy sparse matrix or array."""
-    return hasattr(items, "tocsr") and hasattr(items, "nnz")
-
-
-def checked_count(k: Any) -> int:
-    """k as an int, after it was checked to be an integer of at least 1."""
+def checked_count(count: Any, argument: str = "k", least: int = 1) -> int:
+    """A number as an int, after it was checked to be an integer of at least `least`."""
     try:
-        count = operator.index(k)
+        found = operator.index(count)
     except TypeError:
-        count = 0
-    if count < 1 or isinstance(k, bool):
-        raise InvalidInput("k", found=repr(k), allowed="an integer of at least 1")
-    return count
+        found = least - 1
+    if found < least or isinstance(count, bool):
+        raise InvalidInput(argument, found=repr(count), allowed=f"an integer of at least {least}")
+    return found
 
 
 def unbatched(selections: Selections, items: Items) -> Selection | Selections:

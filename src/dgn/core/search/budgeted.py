@@ -213,9 +213,12 @@ def _in_full_precision(amounts: Any, items: Items) -> Array:
     """Costs are added in float64, whatever dtype the features have: a budget is not rounded."""
     xp = namespace(items.features)
     try:
+        if np.iscomplexobj(amounts):
+            raise TypeError("complex numbers")
         return xp.asarray(amounts, dtype=xp.float64, device=device_of(items.features))
-    except (TypeError, ValueError):
-        raise InvalidInput("costs and budget", found=repr(amounts), allowed="numbers") from None
+    except (TypeError, ValueError, OverflowError):
+        found = f"{amounts!r:.40}"
+        raise InvalidInput("costs and budget", found=found, allowed="numbers") from None
 
 
 def _raise_unless_positive(argument: str, values: Array, good: Bool[Array, "..."]) -> None:

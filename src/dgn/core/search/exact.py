@@ -25,6 +25,10 @@ from dgn.errors import InvalidInput, SearchTooLarge
 _ELEMENTS_PER_CALL = 1 << 17
 _NODES_PER_STEP = 512
 
+# Every node may have a child for each candidate, and every child a ceiling for each: one step has
+# about this many numbers, and a set with more candidates than its root is refused.
+_ELEMENTS_PER_STEP = 1 << 22
+
 
 def exact(
     objective: SetFunction,
@@ -54,7 +58,7 @@ def exact(
             over the whole set give different values.
     """
     items = checked_items(objective, items, context)
-    count = checked_count(k)
+    count, max_nodes = checked_count(k), checked_count(max_nodes, "max_nodes")
 
     def search(function: SetFunction, own: Items, given: State | None) -> Selection:
         most = min(count, int(namespace(own.mask).sum(own.mask)))
@@ -130,7 +134,7 @@ class _Search:
     ) -> None:
         self.objective, self.items, self.k = objective, items, k
         self.xp = namespace(items.features)
-        self.root = objective.empty(items, context)
+        self.context = context
         self.best_set = first_guess.indices
         # Values count from the context on: next to the value of the context, gains could vanish.
         self.best_value = first_guess.values[-1]
@@ -140,25 +144,50 @@ class _Search:
 
     def run(self) -> tuple[int, ...]:
         """Search, and return the items of the best set."""
+        if self.k == 1:
+            return self.best_set
+        candidates = self._keep_candidates()
+        if len(candidates) < self.k:
+            return self.best_set
+        guess = self.best_set
         stack = [self._root_node()]
-        while stack and self.k > 1:
+        at_once = max(1, min(_NODES_PER_STEP, _ELEMENTS_PER_STEP // self.items.size**2))
+        while stack:
             nodes = self._promising(stack.pop())
-            if len(nodes) > _NODES_PER_STEP:
+            if len(nodes) > at_once:
                 index = self.xp.arange(len(nodes), device=device_of(nodes.bounds))
-                stack.append(nodes.rows(index[:-_NODES_PER_STEP]))
-                nodes = nodes.rows(index[-_NODES_PER_STEP:])
+                stack.append(nodes.rows(index[:-at_once]))
+                nodes = nodes.rows(index[-at_once:])
             self._count(len(nodes))
             if nodes.chosen.shape[1] == self.k - 2:
                 self._try_pairs(nodes)
             elif len(nodes):
                 stack.append(self._children(nodes))
-        return self.best_set
+        if self.best_set is guess:
+            return guess
+        return tuple(candidates[index] for index in self.best_set)
+
+    def _keep_candidates(self) -> list[int]:
+        """Drop the items that no better set has; returns those that are left, by their indices."""
+        xp, items = self.xp, self.items
+        gains = self.objective.gains(items, self.objective.empty(items, self.context))
+        gains = xp.where(items.mask, gains, xp.full_like(gains, -xp.inf))
+        (kept,) = xp.nonzero((gains + largest_sum(gains, self.k - 1)[:, None])[0] > self._to_beat)
+        if kept.shape[0] ** 2 > _ELEMENTS_PER_STEP:
+            raise SearchTooLarge(
+                f"{kept.shape[0]:,} of {items.size:,} items could be part of a better set, too "
+                f"many for an exact search (at most {math.isqrt(_ELEMENTS_PER_STEP):,}); search "
+                "fewer items, or use lazy_greedy, whose certificate says how good its set is."
+            )
+        self.items = items.gather(kept[None, :])
+        return kept.tolist()
 
     def _root_node(self) -> _Nodes:
         xp = self.xp
-        gains = self.objective.gains(self.items, self.root)
+        root = self.objective.empty(self.items, self.context)
+        gains = self.objective.gains(self.items, root)
         return _Nodes(
-            state=self.root,
+            state=root,
             values=xp.zeros_like(gains[:, 0]),
             chosen=xp.zeros((1, 0), dtype=xp.int64, device=device_of(gains)),
             ceilings=xp.where(self.items.mask, gains, xp.full_like(gains, -xp.inf)),

@@ -17,12 +17,12 @@ from dgn.core.search._checks import (
     checked_count,
     checked_items,
     compiled_coverage,
-    is_sparse,
     is_usual,
     unbatched,
 )
-from dgn.core.search.large import search_lazily, sparse_set
+from dgn.core.search.large import search_lazily
 from dgn.core.search.selection import Certificate, Selection, Selections, largest_sum
+from dgn.core.search.sparse import is_sparse, sparse_set
 from dgn.errors import InvalidInput
 
 _SMALL = 1 << 20

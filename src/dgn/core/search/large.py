@@ -13,20 +13,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from dgn.core import native
 from dgn.core.arrays import Array, Float, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.native import LargeSet, Range, SparseRows
+from dgn.core.native import LargeSet
 from dgn.core.search._checks import (
     check_gains,
     checked_count,
     checked_items,
     compiled_for_numpy,
-    is_sparse,
-    is_usual,
     over_sets,
 )
 from dgn.core.search.selection import Selection, Selections, largest_sum
+from dgn.core.search.sparse import is_sparse, sparse_set
 from dgn.errors import InvalidInput
 
 _ELEMENTS_PER_CHUNK = 1 << 20
@@ -44,7 +42,8 @@ def lazy_greedy(
     """Select the same items as greedy, with far fewer evaluations (Minoux, 1978).
 
     A gain never grows as the set grows, so an old gain is an upper bound of the current one. Only
-    items whose bound reaches the top are evaluated again. The certificate follows from the bounds.
+    items whose bound reaches the top are evaluated again. The certificate is that of the first and
+    the last prefix.
 
     Args:
         objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
@@ -72,7 +71,7 @@ def lazy_greedy(
         while len(growing.indices) < k and not queue.is_empty():
             index, gain = _pop_best(queue, growing)
             growing.select(index, gain)
-        return growing.finish(min(bound, growing.bound(queue.ceilings, k)))
+        return growing.finish(min(bound, growing.bound(growing.all_gains(), k)))
 
     return over_sets(search, objective, items, context)
 
@@ -107,6 +106,7 @@ def stochastic_greedy(
     k = checked_count(k)
     if not isinstance(cast("Any", epsilon), float) or not 0 < epsilon < 1:
         raise InvalidInput("epsilon", found=repr(epsilon), allowed="a number between 0 and 1")
+    seed = checked_count(seed, "seed", 0)
     if is_sparse(items):
         large = sparse_set(objective, items, context)
         return search_samples(large, k, seed, epsilon)
@@ -279,43 +279,6 @@ class _CeilingQueue:
         return heads[-1][1]
 
 
-def sparse_set(objective: Any, matrix: Any, context: State | None) -> LargeSet:
-    """The set of the rows of a sparse matrix, after everything was checked."""
-    coverage = native.compiled(objective) if isinstance(objective, SetFunction) else None
-    if coverage is None or not native.is_available():
-        raise InvalidInput(
-            "items",
-            message="A sparse matrix can be searched with a coverage function of dgn and the "
-            "compiled kernels (dgn info shows them); pass items.toarray() instead.",
-        )
-    if len(matrix.shape) != 2 or 0 in matrix.shape:
-        found = f"shape {matrix.shape}"
-        raise InvalidInput("items", found=found, allowed="at least one item and one feature")
-    rows = _rows_of(matrix)
-    weights = None if coverage.weights is None else np.asarray(coverage.weights)
-    if weights is not None and weights.size != rows.width:
-        found = f"shape {weights.shape}"
-        raise InvalidInput("weights", found=found, allowed=f"{rows.width} numbers")
-    is_allowed = is_usual(objective, _range_of(rows, weights), (1, *rows.shape))
-    if rows.numbers.any() and not is_allowed:
-        raise InvalidInput(
-            "items",
-            message="A sparse matrix needs finite numbers of at least 0 (and at most 1 for "
-            "ProbabilisticCoverage) that are neither tiny nor huge; so do the weights.",
-        )
-    if context is None:
-        start = getattr(objective, "initial_level", 0.0)
-        level = np.full(rows.width, start, rows.dtype)
-    else:
-        level = np.asarray(context.level, rows.dtype).reshape(-1)
-        if context.maker != type(objective).__name__ or level.size != rows.width:
-            found = f"a state of {context.maker} with {level.size} features"
-            allowed = f"a state of {type(objective).__name__} with {rows.width} features"
-            raise InvalidInput("context", found=found, allowed=allowed)
-    flat = None if weights is None else weights.reshape(-1)
-    return LargeSet(native.Coverage(coverage.form, coverage.parameter, flat), rows, None, level)
-
-
 def search_samples(large: LargeSet, k: int, seed: int, epsilon: float) -> Selection:
     """Stochastic greedy; see `stochastic_greedy`."""
     remaining = np.arange(len(large))
@@ -337,27 +300,3 @@ def search_samples(large: LargeSet, k: int, seed: int, epsilon: float) -> Select
     left[indices] = 0
     bound = math.fsum(gains) + largest_sum(left[None, :], k)[0].item()
     return Selection.of(indices, gains, bound, left)
-
-
-def _rows_of(matrix: Any) -> SparseRows:
-    rows = matrix.tocsr()
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    if max(rows.shape) >= 2**31:
-        raise InvalidInput("items", found=f"shape {rows.shape}", allowed="fewer than 2³¹ features")
-    dtype = np.float32 if rows.dtype == np.float32 else np.float64
-    return SparseRows(
-        np.ascontiguousarray(rows.data, dtype),
-        np.ascontiguousarray(rows.indices, np.int32),
-        np.ascontiguousarray(rows.indptr, np.int64),
-        rows.shape[1],
-    )
-
-
-def _range_of(rows: SparseRows, weights: Any) -> Range:
-    weights = np.ones(1) if weights is None else np.asarray(weights, rows.dtype)
-    is_bad = not (rows.numbers.min(initial=0) >= 0 and weights.min() >= 0)
-    largest = float(rows.numbers.max(initial=0))
-    lightest = weights[weights > 0].min(initial=np.inf)
-    return Range(float(is_bad), largest, largest, float(lightest), float(weights.max()))
