@@ -14,6 +14,7 @@ enum {
     DGN_PROBABILISTIC = 5,  /* 1 - the product of 1 - h */
     DGN_ONE_MINUS_EXP = 6,  /* 1 - exp(-m) */
     DGN_POWER = 7,          /* m to the power of parameter */
+    DGN_LOG1P_UNIT = 8,     /* log(1 + m), no feature above 1; the kernels alone know it */
 };
 
 /* What is searched. Rows of features are items; the items of set b are rows start[b] to start[b + 1],

@@ -9,6 +9,9 @@
 #define DGN_NAMED(name, isa) DGN_JOIN(name, isa)
 
 /* The size of a register in bytes. */
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 #if defined(__AVX512F__)
 #define REGISTER 64
 #elif defined(__AVX2__)

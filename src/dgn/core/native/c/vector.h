@@ -26,6 +26,30 @@ static inline VECTOR SUFFIX(positive)(VECTOR x) {
 
 /* The sum of LANES numbers: lane j and lane j + LANES / 2, and so on, at every level in the same order.
  */
+#if defined(__AVX2__) && !defined(IS_DOUBLE)
+static inline REAL SUFFIX(total)(const VECTOR *sums) {
+#ifdef __AVX512F__
+    const __m512d all = (__m512d)sums[0];
+    const __m256 eight = (__m256)_mm512_castpd512_pd256(all) + (__m256)_mm512_extractf64x4_pd(all, 1);
+#else
+    const __m256 eight = (__m256)(sums[0] + sums[1]);
+#endif
+    const __m128 four = _mm256_castps256_ps128(eight) + _mm256_extractf128_ps(eight, 1);
+    const __m128 two = four + _mm_movehl_ps(four, four);
+    return two[0] + two[1];
+}
+#elif defined(__AVX2__)
+static inline REAL SUFFIX(total)(const VECTOR *sums) {
+#ifdef __AVX512F__
+    const __m512d all = (__m512d)sums[0];
+    const __m256d four = _mm512_castpd512_pd256(all) + _mm512_extractf64x4_pd(all, 1);
+#else
+    const __m256d four = (__m256d)(sums[0] + sums[1]);
+#endif
+    const __m128d two = _mm256_castpd256_pd128(four) + _mm256_extractf128_pd(four, 1);
+    return two[0] + two[1];
+}
+#else
 static inline REAL SUFFIX(total)(const VECTOR *sums) {
     REAL lanes[LANES];
     memcpy(lanes, sums, sizeof lanes);
@@ -34,6 +58,7 @@ static inline REAL SUFFIX(total)(const VECTOR *sums) {
             lanes[lane] += lanes[lane + half];
     return lanes[0];
 }
+#endif
 
 /* log(1 + x) for x >= 0; the one for float also takes x from -0.5.
  *
