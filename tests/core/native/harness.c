@@ -16,8 +16,7 @@ void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *we
 
 void dgn_budgeted(int32_t isa, const dgn_input *input, const dgn_result *result,
                   const dgn_budget *budget);
-void dgn_lazy(int32_t isa, const dgn_input *input, const dgn_result *result, void *ceilings,
-              int64_t *heap, int32_t *stamps);
+void dgn_lazy(int32_t isa, const dgn_input *input, dgn_part *part);
 void dgn_gains(int32_t isa, const dgn_input *input, const int64_t *rows, int64_t first,
                int64_t count, void *work, void *found);
 int64_t dgn_unfold_work(int64_t items, int64_t width);
@@ -72,6 +71,31 @@ static void within_budget(int isa, const dgn_input *input, int64_t items) {
         free(owned[i]);
 }
 
+/* All steps of a lazy search in the second half of a set. */
+static void search_lazily(int isa, const dgn_input *input, int64_t items) {
+    const size_t size = input->is_double ? 8 : 4;
+    const int64_t first = items / 2, own = items - first;
+    _Atomic double floor = 0;
+    dgn_part part = {
+        .floor = &floor,
+        .first = first,
+        .items = own,
+        .slack = input->columns || !input->is_double ? -1 : 1e-30,
+        .ceilings = malloc((size_t)own * size),
+        .ages = malloc((size_t)own * sizeof(int32_t)),
+        .heap = malloc((size_t)own * sizeof(int64_t)),
+        .work = malloc((size_t)(7 * input->width) * size),
+    };
+    for (; part.step <= own; part.step++) {
+        floor = 0;
+        dgn_lazy(isa, input, &part);
+        part.is_taken = part.best >= 0;
+    }
+    void *const owned[] = {part.ceilings, part.ages, part.heap, part.work};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
 /* A sparse set, every row of which has a different number of features. */
 static void search_sparse(int isa, int form, int is_double, int64_t items, int64_t width) {
     const size_t size = is_double ? 8 : 4;
@@ -98,19 +122,16 @@ static void search_sparse(int isa, int form, int is_double, int64_t items, int64
         .form = form,
         .is_double = is_double,
     };
-    const dgn_result result = {
-        .indices = malloc((size_t)k * sizeof(int64_t)),
-        .gains = malloc((size_t)k * size),
-        .work = malloc((size_t)(6 * width) * size),
-    };
-    void *ceilings = malloc((size_t)items * size), *work = malloc((size_t)(5 * width) * size);
-    int64_t *heap = malloc((size_t)items * sizeof *heap);
-    int32_t *stamps = malloc((size_t)items * sizeof *stamps);
-    dgn_gains(isa, &input, 0, 0, items, work, ceilings);
-    dgn_lazy(isa, &input, &result, ceilings, heap, stamps);
-    const void *const owned[] = {row_start,       columns,        input.features, input.level,
-                                 input.weights, result.indices, result.gains,     result.work,
-                                 ceilings,        work,           heap,             stamps};
+    void *found = malloc((size_t)items * size), *work = malloc((size_t)(5 * width) * size);
+    dgn_gains(isa, &input, 0, 0, items, work, found);
+    search_lazily(isa, &input, items);
+    dgn_input dense = input;
+    dense.columns = 0;
+    dense.features = filled(items * width, is_double);
+    search_lazily(isa, &dense, items);
+    free((void *)dense.features);
+    const void *const owned[] = {row_start,   columns,       input.features, input.level,
+                                 input.weights, found,       work};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free((void *)owned[i]);
 }

@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from dgn.core.native.forms import FORMS, Coverage
 from dgn.core.native.library import address_of, highest_isa, library
 from dgn.core.native.searches import contiguous, threads_for
-from dgn.core.native.structures import Input, Result
+from dgn.core.native.structures import Input, Part
 from dgn.parallel import run_in_parts
+
+_ITEMS_PER_PART = 8192
+"""Items that are worth a heap of their own; there are at most so many heaps:"""
+_MOST_PARTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,49 +101,79 @@ class LargeSet:
 
     def raised(self, item: int) -> LargeSet:
         """The set after one item was selected."""
-        features, form = self._features, self._coverage.form
+        after = LargeSet(self._coverage, self._features, self._mask, self._level.copy())
+        after._raise(item)
+        return after
+
+    def _raise(self, item: int) -> None:
+        """Select an item."""
+        features, form, level = self._features, self._coverage.form, self._level
         if isinstance(features, SparseRows):
             row = slice(features.start[item], features.start[item + 1])
             columns: Any = features.columns[row]
             added = features.numbers[row]
         else:
             columns, added = slice(None), features[item]
-        level = self._level.copy()
         if form == "facility_location":
             level[columns] = np.maximum(level[columns], added)
         elif form == "probabilistic":
             level[columns] *= 1 - added
         else:
             level[columns] += added
-        return LargeSet(self._coverage, features, self._mask, level)
 
-    def lazy(self, gains: NDArray[Any], k: int) -> tuple[NDArray[np.int64], NDArray[Any], LargeSet]:
+    def lazy(self, k: int) -> tuple[list[int], list[float], NDArray[Any], LargeSet]:
         """Greedy by old gains, which are ceilings of the current ones.
 
+        The set is divided into parts, each with a heap of its own, and threads share the parts. How
+        many parts there are depends on the set alone, so that threads change nothing.
+
         Args:
-            gains: Those of every item, from `gains`; they are changed.
             k: The number of items to select.
 
         Returns:
-            The selected items, [k], −1 for none; their gains; and the set after the selection.
+            The selected items and their gains; the gain of every item before the first one was
+            selected; and the set after the selection.
         """
         items, width = self._features.shape
-        k = min(k, items)
-        indices = np.empty(k, np.int64)
-        added = np.empty(k, self._features.dtype)
-        work = np.empty(6 * width, self._features.dtype)
-        heap, stamps = np.empty(items, np.int64), np.empty(items, np.int32)
-        result = Result(indices=indices.ctypes.data, gains=added.ctypes.data, work=work.ctypes.data)
-        library().dgn_lazy(
-            ctypes.c_int32(highest_isa()),
-            ctypes.byref(self._input(k)),
-            ctypes.byref(result),
-            ctypes.c_void_p(gains.ctypes.data),
-            ctypes.c_void_p(heap.ctypes.data),
-            ctypes.c_void_p(stamps.ctypes.data),
-        )
-        after = LargeSet(self._coverage, self._features, self._mask, work[:width].copy())
-        return indices, added, after
+        dtype, slack = self._features.dtype, self._slack()
+        ceilings, heap = np.empty(items, dtype), np.empty(items, np.int64)
+        ages, floor = np.empty(items, np.int32), np.zeros(1)
+        count = max(1, min(_MOST_PARTS, items // _ITEMS_PER_PART))
+        work = np.empty((count, 7 * width), dtype)
+        parts: list[Part] = []
+        for number in range(count):
+            first, last = (items * edge // count for edge in (number, number + 1))
+            part = Part(first=first, items=last - first, slack=slack, floor=address_of(floor))
+            part.ceilings, part.ages = address_of(ceilings[first:]), address_of(ages[first:])
+            part.heap, part.work = address_of(heap[first:]), address_of(work[number])
+            parts.append(part)
+        after = LargeSet(self._coverage, self._features, self._mask, self._level.copy())
+        given, search = after._input(k), library().dgn_lazy
+        isa, threads = ctypes.c_int32(highest_isa()), threads_for(items, self._numbers_per_row)
+
+        def advance(first: int, last: int) -> None:
+            for part in parts[first:last]:
+                search(isa, ctypes.byref(given), ctypes.byref(part))
+
+        indices: list[int] = []
+        gains: list[float] = []
+        first_gains = ceilings
+        for step in range(k):
+            for part in parts:
+                part.step = step
+            floor[0] = 0
+            run_in_parts(advance, count, threads)
+            if step == 0:
+                first_gains = ceilings.copy()
+            found = [part for part in parts if part.best >= 0]
+            if not found:
+                break
+            best = min(found, key=lambda part: (-part.gain, part.best))
+            best.is_taken = 1
+            indices.append(best.best)
+            gains.append(best.gain)
+            after._raise(best.best)
+        return indices, gains, first_gains, after
 
     def _input(self, k: int) -> Input:
         features = self._features
@@ -159,6 +193,21 @@ class LargeSet:
             form=FORMS[self._coverage.form],
             is_double=self._features.dtype == np.float64,
         )
+
+    def _slack(self) -> float:
+        """What float loses of a gain besides rounding; −1 if a search must not use it.
+
+        Numbers below its range become 0, and those above it are not allowed.
+        """
+        features, weights = self._features, self._weights
+        if isinstance(features, SparseRows) or features.dtype != np.float64:
+            return -1.0
+        heaviest = 1.0 if weights is None else float(weights.max())
+        highest = max(float(features.max()), float(self._level.max()), heaviest)
+        growth = {"sqrt": 0.5, "power": self._coverage.parameter}.get(self._coverage.form, 1.0)
+        lost = features.shape[1] * heaviest * (1e-37**growth)
+        is_small = lost <= 1e-9 * heaviest * float(features.max()) ** growth
+        return lost if highest * len(features) <= 1e30 and is_small else -1.0
 
     @property
     def _numbers_per_row(self) -> int:

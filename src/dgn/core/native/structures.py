@@ -38,6 +38,16 @@ class Budget(ctypes.Structure):
     )
 
 
+class Part(ctypes.Structure):
+    """dgn_part of greedy.h: a part of one large set in a lazy search."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, ("first", "items", "step", "held", "is_taken", "best")),
+        *_fields(ctypes.c_double, ("gain", "slack")),
+        *_fields(ctypes.c_void_p, ("floor", "ceilings", "ages", "heap", "work")),
+    )
+
+
 class Words(ctypes.Structure):
     """dgn_words of facets.h: what is known about every word."""
 
@@ -100,5 +110,5 @@ class Arrays(ctypes.Structure):
     _fields_ = _fields(ctypes.c_void_p, (f"array{number}" for number in range(8)))
 
 
-STRUCTURES = (Input, Result, Budget, Words, FacetWeights, Query, FacetResult, Layers, Arrays)
+STRUCTURES = (Input, Result, Budget, Part, Words, FacetWeights, Query, FacetResult, Layers, Arrays)
 """In the order of `dgn_sizes` of dispatch.c."""

@@ -132,15 +132,11 @@ def stochastic_greedy(
 
 def search_lazily(large: LargeSet, k: int) -> Selection:
     """The search by a compiled kernel; the certificate is that of the first and the last prefix."""
-    gains = large.gains()
-    bound = largest_sum(gains[None, :], k)[0].item()
-    chosen, added, after = large.lazy(gains, k)
-    indices: list[int] = chosen[chosen >= 0].tolist()
-    each: list[float] = added[: len(indices)].tolist()
+    indices, gains, first, after = large.lazy(k)
     left = after.gains()
     left[indices] = 0
-    bound = min(bound, math.fsum(each) + largest_sum(left[None, :], k)[0].item())
-    return Selection.of(indices, each, bound, left)
+    bound = math.fsum(gains) + largest_sum(left[None, :], k)[0].item()
+    return Selection.of(indices, gains, min(bound, largest_sum(first[None, :], k)[0].item()), left)
 
 
 class _GrowingSelection:

@@ -14,7 +14,8 @@ uint32_t dgn_version(void) { return DGN_VERSION; }
 
 /* The sizes of the structures that Python fills, in the order in which library.py names them. */
 const int64_t dgn_sizes[] = {
-    sizeof(dgn_input),       sizeof(dgn_result),    sizeof(dgn_budget), sizeof(dgn_words),
+    sizeof(dgn_input),         sizeof(dgn_result), sizeof(dgn_budget), sizeof(dgn_part),
+    sizeof(dgn_words),
     sizeof(dgn_facet_weights), sizeof(dgn_query),     sizeof(dgn_facets_result),
     sizeof(dgn_layers),        sizeof(dgn_gradients),
 };
@@ -22,7 +23,7 @@ const int64_t dgn_sizes[] = {
 typedef void search(const dgn_input *, const dgn_result *);
 typedef void budgeted_search(const dgn_input *, const dgn_result *, const dgn_budget *);
 typedef void some_gains(const dgn_input *, const int64_t *, int64_t, int64_t, void *, void *);
-typedef void lazy_search(const dgn_input *, const dgn_result *, void *, int64_t *, int32_t *);
+typedef void lazy_search(const dgn_input *, dgn_part *);
 typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
                     const dgn_facets_result *);
 typedef void unfold(const dgn_layers *, const dgn_choices *, float *);
@@ -110,20 +111,19 @@ void dgn_gains(int32_t isa, const dgn_input *input, const int64_t *rows, int64_t
     dgn_gains_baseline(input, rows, first, count, work, found);
 }
 
-void dgn_lazy(int32_t isa, const dgn_input *input, const dgn_result *result, void *ceilings,
-              int64_t *heap, int32_t *stamps) {
+void dgn_lazy(int32_t isa, const dgn_input *input, dgn_part *part) {
 #ifdef DGN_X86
     if (isa == 2) {
-        dgn_lazy_avx512(input, result, ceilings, heap, stamps);
+        dgn_lazy_avx512(input, part);
         return;
     }
     if (isa == 1) {
-        dgn_lazy_avx2(input, result, ceilings, heap, stamps);
+        dgn_lazy_avx2(input, part);
         return;
     }
 #endif
     (void)isa;
-    dgn_lazy_baseline(input, result, ceilings, heap, stamps);
+    dgn_lazy_baseline(input, part);
 }
 
 /* The room that `dgn_facets` needs, in numbers. */

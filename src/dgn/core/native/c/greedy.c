@@ -8,6 +8,7 @@
 #include "isa.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* What a cost leaves of an amount, never more: the error of a difference is known exactly. */
@@ -24,12 +25,20 @@ static double power_below(double number) {
     return ldexp(1, exponent < -1022 ? 1022 : -exponent);
 }
 
+static void raise_floor(_Atomic double *floor, double gain) {
+    double before = atomic_load(floor);
+    while (before < gain && !atomic_compare_exchange_weak(floor, &before, gain))
+        ;
+}
+
 #define REAL float
 #define INTEGER int32_t
 #define NATURAL uint32_t
 #define LANES 16
 #define SUFFIX(name) name##_f
+#include "gains.h"
 #include "search.h"
+#include "large.h"
 #undef REAL
 #undef INTEGER
 #undef NATURAL
@@ -42,7 +51,9 @@ static double power_below(double number) {
 #define NATURAL uint64_t
 #define LANES 8
 #define SUFFIX(name) name##_d
+#include "gains.h"
 #include "search.h"
+#include "large.h"
 
 void DGN_NAMED(dgn_greedy, DGN_ISA)(const dgn_input *input, const dgn_result *result) {
     if (input->is_double)
@@ -67,10 +78,9 @@ void DGN_NAMED(dgn_gains, DGN_ISA)(const dgn_input *input, const int64_t *rows,
         gains_f(input, rows, first, count, work, found);
 }
 
-void DGN_NAMED(dgn_lazy, DGN_ISA)(const dgn_input *input, const dgn_result *result,
-                                    void *ceilings, int64_t *heap, int32_t *stamps) {
+void DGN_NAMED(dgn_lazy, DGN_ISA)(const dgn_input *input, dgn_part *part) {
     if (input->is_double)
-        lazy_d(input, result, ceilings, heap, stamps);
+        lazy_d(input, part);
     else
-        lazy_f(input, result, ceilings, heap, stamps);
+        lazy_f(input, part);
 }

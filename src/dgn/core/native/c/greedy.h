@@ -80,4 +80,28 @@ typedef struct {
     int64_t *order;
 } dgn_budget;
 
+/* A part of one large set in a lazy search, and what is known about its items: ceilings of their gains,
+ * 2 * the step of each ceiling (and 1 if it is the gain itself), and a heap of the items by ceilings.
+ * `work` has room for 7 * width numbers. If slack is not below 0, ceilings of double are found in float,
+ * which loses at most this much apart from rounding. At step 0 all of it is made; later, `is_taken`
+ * says that the best item was selected. The result is the best item of the part and its gain; -1 if
+ * there is none that reaches `floor`, a gain that some item of the set is known to have, which all
+ * parts share.
+ */
+typedef struct {
+    int64_t first;
+    int64_t items;
+    int64_t step;
+    int64_t held;
+    int64_t is_taken;
+    int64_t best;
+    double gain;
+    double slack;
+    _Atomic double *floor;
+    void *ceilings;
+    int32_t *ages;
+    int64_t *heap;
+    void *work;
+} dgn_part;
+
 #endif
