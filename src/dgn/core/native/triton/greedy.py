@@ -11,12 +11,17 @@ import triton.language as tl
 from torch import Tensor
 
 from dgn.core.native import FORMS, Coverage, Range
-from dgn.core.native.triton.growth import LOG1P, increase, prepare
+from dgn.core.native.triton.growth import LOG1P, increase, prepare, unit_log1p
 
 _LARGEST = 1 << 15
 """The most numbers of a set that fit into the registers of a program."""
 
 _MOST_ITEMS = 64
+
+_NUMBERS_PER_WARP = 2048
+"""A thread has 64 numbers of a set: more need registers that programs at the same time lack."""
+
+_OPTIONS = {} if torch.version.hip else {"maxnreg": 128}
 
 _FACILITY, _PROBABILISTIC = tl.constexpr(4), tl.constexpr(5)
 
@@ -51,7 +56,7 @@ def greedy(
     features = features.contiguous()
     new: dict[str, Any] = {"device": features.device, "dtype": torch.float32}
     indices = torch.empty(batch, k, device=features.device, dtype=torch.int64)
-    gains, bounds = torch.empty(batch, k, **new), torch.empty(batch, **new)
+    (gains, values), bounds = torch.empty(2, batch, k, **new), torch.empty(batch, **new)
     largest, seen = torch.empty(batch, **new), torch.empty(batch, k + 1, items, **new)
     weights, weights_stride = _rows(coverage.weights, features)
     levels, level_stride = _rows(level, features)
@@ -67,28 +72,30 @@ def greedy(
         N=_padded(items),
         U=_padded(width),
         num_warps=_warps(_padded(items) * _padded(width)),
+        **_OPTIONS,
     )
     _bounds_kernel[(batch,)](
-        *(seen, gains, bounds, items, k),
+        *(seen, gains, values, bounds, items, k),
         N=_padded(items),
         K=triton.next_power_of_2(k + 1),
-        num_warps=4,
+        num_warps=1,
     )
     found_range = _range_of(largest, weights if coverage.weights is not None else None)
-    return (indices, gains, gains.cumsum(dim=1), bounds), found_range
+    return (indices, gains, values, bounds), found_range
 
 
 def _range_of(largest: Tensor, weights: Tensor | None) -> Range:
     """What the features and the weights are like; this waits for the search."""
-    least = torch.where(largest > 0, largest, torch.inf).min()
-    numbers = [(~(largest >= 0)).any(), largest.max(), least]
-    numbers += [] if weights is None else [weights.min(), weights.max()]
-    found = torch.stack([number.float() for number in numbers]).tolist()
-    return Range(*found, *([1.0, 1.0] if weights is None else []))
+    ends = [*torch.aminmax(largest), *(() if weights is None else torch.aminmax(weights))]
+    least, most, *others = torch.stack(ends).tolist()
+    if least == 0:  # a set without any feature says nothing about the others
+        least = torch.where(largest > 0, largest, torch.inf).min().item()
+    lightest, heaviest = others or (1.0, 1.0)
+    return Range(float(not most >= 0), most, least, lightest, heaviest)
 
 
 def _warps(numbers: int) -> int:
-    return min(16, max(1, numbers // 1024))
+    return min(16, max(1, numbers // _NUMBERS_PER_WARP))
 
 
 def _padded(size: int) -> int:
@@ -145,14 +152,17 @@ def _greedy_kernel(
     h = tl.load(first + a[:, None] * width + u[None, :], mask=is_real_place, other=0.0)
     # By their bits, numbers from 0 up are in order, and all others come after infinity.
     bits = h.to(tl.float32).to(tl.uint32, bitcast=True)
-    highest = tl.max(tl.max(bits, axis=1), axis=0).to(tl.float32, bitcast=True)
-    tl.store(largest + number, highest)
+    highest_bits = tl.max(tl.max(bits, axis=1), axis=0)
+    highest = highest_bits.to(tl.float32, bitcast=True)
+    tl.store(largest + number, tl.where(highest_bits > 0x7F800000, float("nan"), highest))
     available = is_item
     if HAS_MASK:
         available = tl.load(mask + number * items + a, mask=is_item, other=0) != 0
     w = tl.where(is_feature, 1.0, 0.0)
     if HAS_WEIGHTS:
         w = tl.load(weights + number * weights_stride + u, mask=is_feature, other=0.0)
+    if IS_HALF and FORM == LOG1P:
+        w *= 0.6931471805599453  # of logarithms to the base 2
     now = tl.zeros([U], tl.float32)
     if FORM == _PROBABILISTIC:
         now += 1.0
@@ -167,7 +177,12 @@ def _greedy_kernel(
         else:
             ready = prepare(now, parameter, FORM)
             if IS_HALF and FORM == LOG1P:
-                added = fast_log2(h.to(tl.float32) * ready[None, :] + 1.0) * 0.6931471805599453
+                added = fast_log2(h.to(tl.float32) * ready[None, :] + 1.0)
+            elif FORM == LOG1P:
+                if highest <= 1.0:
+                    added = unit_log1p(h * ready[None, :])
+                else:
+                    added = increase(h, now[None, :], ready[None, :], parameter, FORM)
             else:
                 added = increase(h.to(tl.float32), now[None, :], ready[None, :], parameter, FORM)
         found = tl.sum(w[None, :] * added, axis=1)
@@ -175,8 +190,7 @@ def _greedy_kernel(
         # The bounds come later: here, every step waits for the one before it.
         tl.store(seen + (number * (k + 1) + step) * items + a, found, mask=is_item)
         if step < k:
-            best = tl.argmax(found, axis=0, tie_break_left=True)
-            gain = tl.max(found, axis=0)
+            gain, best = tl.max(found, axis=0, return_indices=True)  # the lowest index of equals
             is_running = is_running & (gain >= 0)
             tl.store(indices + number * k + step, tl.where(is_running, best, -1).to(tl.int64))
             tl.store(gains + number * k + step, tl.where(is_running, gain, 0.0))
@@ -193,7 +207,7 @@ def _greedy_kernel(
 
 
 @triton.jit
-def _bounds_kernel(seen, gains, bounds, items, k, N: tl.constexpr, K: tl.constexpr):
+def _bounds_kernel(seen, gains, values, bounds, items, k, N: tl.constexpr, K: tl.constexpr):
     """For each prefix, its value and the k largest gains after it; the smallest of the sums."""
     number = tl.program_id(0).to(tl.int64)
     a, step = tl.arange(0, N), tl.arange(0, K)
@@ -201,11 +215,10 @@ def _bounds_kernel(seen, gains, bounds, items, k, N: tl.constexpr, K: tl.constex
     place = (number * (k + 1) + step[:, None]) * items + a[None, :]
     found = tl.load(seen + place, mask=is_prefix[:, None] & is_item[None, :], other=-1.0)
     added = tl.load(gains + number * k + step, mask=step < k, other=0.0)
-    before = tl.cumsum(added, axis=0) - added
-    is_ahead = (found[:, None, :] > found[:, :, None]) | (
-        (found[:, None, :] == found[:, :, None]) & (a[None, None, :] < a[None, :, None])
-    )
-    rank = tl.sum(is_ahead.to(tl.int32), axis=2)
-    reachable = tl.sum(tl.where((rank < k) & (found > 0), found, 0.0), axis=1)
-    bound = tl.min(tl.where(is_prefix, before + reachable, float("inf")), axis=0)
+    after = tl.cumsum(added, axis=0)
+    tl.store(values + number * k + step, after, mask=step < k)
+    ranked = tl.sort(found, dim=1, descending=True)
+    counts = (a[None, :] < k) & (ranked > 0)
+    reachable = after - added + tl.sum(tl.where(counts, ranked, 0.0), axis=1)
+    bound = tl.min(tl.where(is_prefix, reachable, float("inf")), axis=0)
     tl.store(bounds + number, bound)
