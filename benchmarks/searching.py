@@ -72,6 +72,7 @@ def run() -> None:
     random = np.random.default_rng(0)
     batch = random.random((QUERIES, ITEMS, FEATURES), dtype=np.float32)
     _queries(batch)
+    _facility_location(batch)
     _forms(batch[:512])
 
 
@@ -88,9 +89,6 @@ def _queries(batch: np.ndarray) -> None:
         "dgn without its kernel (one thread)": Contender(ours, knows_batches=True, compiled=False),
         "greedy in plain NumPy": Contender(_plain),
         **_peers(),
-        "dgn, facility location of the same similarities, one thread": Contender(
-            _by_facility_location, knows_batches=True, cores=1
-        ),
     }
     single: dict[str, float] = {}
     many: dict[str, float] = {}
@@ -125,6 +123,53 @@ def _queries(batch: np.ndarray) -> None:
     )
     logs, read = (K + 1) * ITEMS * FEATURES, ITEMS * FEATURES * 4
     print(f"\nA query is {read / 1e3:.0f} kB and {logs:,} logarithms (with its certificate).")
+
+
+def _facility_location(batch: np.ndarray) -> None:
+    """The same search of the same similarities by submodlib, one core each."""
+    if importlib.util.find_spec("submodlib") is None:
+        print("\nsubmodlib is not installed.")
+        return
+    submodlib: Any = importlib.import_module("submodlib")
+
+    def theirs(similarities: np.ndarray, k: int) -> list[int]:
+        f = submodlib.FacilityLocationFunction(
+            n=len(similarities), mode="dense", sijs=similarities, separate_rep=False
+        )
+        options = {"stopIfZeroGain": False, "stopIfNegativeGain": False, "show_progress": False}
+        found = f.maximize(budget=k, optimizer="LazyGreedy", **options)
+        return [index for index, _ in found]
+
+    def ours(similarities: np.ndarray, k: int) -> Any:
+        return greedy(FacilityLocation(), similarities, k)
+
+    similarities = _similarities(batch)
+    large = _similarities(np.random.default_rng(2).random((2000, 64), dtype=np.float32))
+    one, some = similarities[0], similarities[:128]
+    assert list(ours(one, K).indices) == theirs(one, K)
+    with Contender(_plain, cores=1).conditions():
+        times = {
+            f"{ITEMS} items, k = {K}, one query": (
+                seconds(lambda: ours(one, K), repeats=1001),
+                seconds(lambda: theirs(one, K), repeats=1001),
+            ),
+            f"{ITEMS} items, k = {K}, per query of {len(batch):,}": (
+                seconds(lambda: ours(similarities, K)) / len(similarities),
+                seconds(lambda: [theirs(x, K) for x in some]) / len(some),
+            ),
+            f"{len(large):,} items, k = 50": (
+                seconds(lambda: ours(large, 50)),
+                seconds(lambda: theirs(large, 50), repeats=3),
+            ),
+        }
+    print_table(
+        "Facility location of given similarities, one core",
+        ("", "dgn, µs", "submodlib (lazy), µs", "submodlib / dgn"),
+        [
+            (name, f"{1e6 * mine:.1f}", f"{1e6 * peer:.1f}", f"{peer / mine:.1f}×")
+            for name, (mine, peer) in times.items()
+        ],
+    )
 
 
 def _forms(batch: np.ndarray) -> None:
@@ -162,10 +207,6 @@ def _similarities(features: np.ndarray) -> np.ndarray:
     return unit @ unit.swapaxes(-1, -2)
 
 
-def _by_facility_location(features: np.ndarray) -> object:
-    return greedy(FacilityLocation(), _similarities(features), K)
-
-
 def _peers() -> dict[str, Contender]:
     found: dict[str, Contender] = {}
     query = np.random.default_rng(1).random(FEATURES, dtype=np.float32)
@@ -177,20 +218,4 @@ def _peers() -> dict[str, Contender]:
             found[f"pyversity, {strategy.upper()}"] = Contender(
                 lambda x, s=strategy: diversify(x, x @ query, k=K, strategy=s)
             )
-    if importlib.util.find_spec("submodlib") is not None:
-        submodlib: Any = importlib.import_module("submodlib")
-
-        def by_submodlib(features: np.ndarray) -> object:
-            f = submodlib.FacilityLocationFunction(
-                n=len(features), mode="dense", sijs=_similarities(features), separate_rep=False
-            )
-            return f.maximize(
-                budget=K,
-                optimizer="LazyGreedy",
-                stopIfZeroGain=False,
-                stopIfNegativeGain=False,
-                show_progress=False,
-            )
-
-        found["submodlib, facility location, lazy"] = Contender(by_submodlib)
     return found

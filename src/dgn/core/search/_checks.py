@@ -108,7 +108,8 @@ def compiled_coverage(objective: Any, features: Any) -> Coverage | None:
     elif not hasattr(features, "is_cuda") or requires_gradient(features):
         return None
     elif features.is_cuda:
-        is_known = _fits_gpu(features)
+        coverage = native.compiled(objective)
+        return coverage if coverage is not None and _fits_gpu(coverage, features) else None
     else:
         is_known = str(features.dtype) in _COMPILED_BY_TORCH and native.is_available()
     return native.compiled(objective) if is_known else None
@@ -140,13 +141,13 @@ def compiled_for_numpy(objective: SetFunction, features: Any) -> Coverage | None
     return compiled_coverage(objective, features) if type(features) is np.ndarray else None
 
 
-def _fits_gpu(features: Any) -> bool:
-    """Whether there is a kernel for a torch tensor on a GPU."""
+def _fits_gpu(coverage: Coverage, features: Any) -> bool:
+    """Whether there is a kernel for this function of a torch tensor on a GPU."""
     try:
         from dgn.core.native.triton.greedy import fits
     except ImportError:  # Triton comes with torch, on Linux
         return False
-    return fits(features)
+    return fits(coverage, features)
 
 
 def checked_count(count: Any, argument: str = "k", least: int = 1) -> int:

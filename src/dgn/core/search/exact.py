@@ -53,7 +53,8 @@ def exact(
         One Selection for a single set, Selections for a batch.
 
     Raises:
-        SearchTooLarge: No proof was found within `max_nodes`.
+        SearchTooLarge: No proof was found within `max_nodes`, or more than 2,048 items could be
+            part of a better set than that of greedy.
         InvalidInput: The function contradicts itself: a search over parts of the set and a search
             over the whole set give different values.
     """

@@ -26,10 +26,14 @@ _OPTIONS = {} if torch.version.hip else {"maxnreg": 128}
 _FACILITY, _PROBABILISTIC = tl.constexpr(4), tl.constexpr(5)
 
 
-def fits(features: Tensor) -> bool:
-    """Whether sets of this size fit into the registers of a program, with a dtype it knows."""
+def fits(coverage: Coverage, features: Tensor) -> bool:
+    """Whether sets of this size fit into the registers of a program, with a dtype it knows.
+
+    Triton 3.6 cannot compile powers for some sizes ("operand does not dominate this use").
+    """
     items, width = features.shape[-2:]
     is_known = features.dtype in {torch.float32, torch.bfloat16, torch.float16}
+    is_known = is_known and coverage.form != "power"
     # Every gain is compared with every other, for all prefixes at once.
     return is_known and items <= _MOST_ITEMS and _padded(items) * _padded(width) <= _LARGEST
 
