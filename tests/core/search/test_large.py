@@ -135,6 +135,32 @@ def test_batch_with_one_context_per_set(search: object) -> None:
         assert found.indices == search(f, one, 2, context=own).indices
 
 
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_and_parts_change_nothing(
+    kind: int, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = np.minimum(np.random.default_rng(kind).gamma(0.3, size=(900, 37)), 1).astype(dtype)
+    f = function_of(kind, None)
+    wanted = lazy_greedy(f, features, 30)
+    monkeypatch.setattr("dgn.core.native.large._ITEMS_PER_PART", 70)
+    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1)
+    for cores in (1, 2, 5):
+        monkeypatch.setattr("dgn.core.native.searches.available_cores", lambda n=cores: n)
+        assert lazy_greedy(f, features, 30) == wanted
+
+
+@needs_kernels
+@pytest.mark.parametrize("scale", [1e-40, 1e-25, 1e-6, 1.0, 1e6, 1e25, 1e40])
+def test_numbers_that_float_cannot_hold(scale: float) -> None:
+    """Ceilings of float64 are found in float32, where it can hold the numbers."""
+    random = np.random.default_rng(1)
+    features = random.gamma(0.3, size=(500, 9)) * 10 ** random.uniform(-3, 0, (500, 1)) * scale
+    for f in (FacilityLocation(), FeatureCoverage(concave=Power(0.5))):
+        assert lazy_greedy(f, features, 25).indices == greedy(f, features, 25).indices
+
+
 sparse = pytest.importorskip("scipy.sparse")
 
 
