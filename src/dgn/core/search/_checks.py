@@ -105,6 +105,7 @@ def compiled_coverage(objective: Any, features: Any) -> Coverage | None:
         return None
     if type(features) is np.ndarray:
         is_known = features.dtype in _COMPILED and native.is_available()
+        is_known = is_known and features.shape[-2] < 2**31  # items are numbered in 32 bits
     elif not hasattr(features, "is_cuda") or requires_gradient(features):
         return None
     elif features.is_cuda:
