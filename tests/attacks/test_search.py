@@ -303,3 +303,23 @@ def test_an_exact_search_has_bounded_memory() -> None:
     features[20:] *= 1e-3
     f = FeatureCoverage(concave=Power(0.95))
     assert exact(f, features, 4).indices == exact(f, features[:20], 4).indices
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_negative_zero_next_to_large_numbers(
+    kind: int, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ReLU that multiplies leaves −0.0, which hides larger numbers from a look at their bits."""
+    random = np.random.default_rng(3)
+    f = function_of(kind, random.random(12).astype(dtype))
+    features = random.random((5, 12)).astype(dtype)
+    if not isinstance(f, ProbabilisticCoverage):
+        features = features * 40
+    features[2, 3] = features[0, 0] = -0.0
+    found = greedy(f, features, 3)
+    monkeypatch.setattr("dgn.core.native.is_available", lambda: False)
+    features[2, 3] = features[0, 0] = 0.0
+    wanted = greedy(f, features, 3)
+    assert found.indices == wanted.indices
+    assert found.gains == pytest.approx(wanted.gains, rel=1e-5)

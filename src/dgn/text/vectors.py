@@ -206,6 +206,7 @@ class WordLlamaVectors(SubwordVectors):
         self._tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._model: Any = self._tokenizer.model
         self.dimension = self._table.shape[1]
         self.fingerprint = f"wordllama:{sampled_fingerprint_of(folder / _WEIGHTS)}"
 
@@ -237,8 +238,8 @@ class WordLlamaVectors(SubwordVectors):
     def _divided_rows(self, words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         # One call for all of them: no token spans a space, and every word begins with a token that
         # is marked, so that the tokens of each word are those that it has alone.
-        encoded = self._tokenizer.encode(" ".join(words), add_special_tokens=False)
-        rows = np.array(encoded.ids, np.int64)
+        tokens = self._model.tokenize("".join([_WORD_MARK + word for word in words]))
+        rows = np.array([token.id for token in tokens], np.int64)
         return rows, np.diff(np.flatnonzero(self._begins_word[rows]), append=len(rows))
 
     @cached_property

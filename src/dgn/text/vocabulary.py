@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.array_files import MappedArray
-from dgn.core.native.facets import WordTable
+from dgn.core import native
+from dgn.core.native.facets import WordTable, describe_words
 from dgn.text.spelling import normalized
-from dgn.text.vectors import SubwordVectors
+from dgn.text.vectors import SubwordVectors, unit_rows
 from dgn.text.words import (
     FUNCTION_WORDS,
     QUESTION_WORDS,
@@ -105,20 +106,18 @@ class WordReader:
 
     def describe(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The vectors [words, dimension] and the IDF [words] of some words."""
-        flat, counts = self.vectors.word_rows(words)
+        tokens, counts = self.vectors.word_rows(words)
+        if native.is_available() and self.vectors.table.dtype == np.float32:
+            return describe_words(self.vectors.table, self.idf, tokens, counts)
         vectors = np.zeros((len(words), self.vectors.dimension), np.float32)
         idf = np.zeros(len(words), np.float32)
         filled = counts > 0
-        if not len(flat):
+        if not len(tokens):
             return vectors, idf
         starts = (np.cumsum(counts) - counts)[filled]
-        taken = np.asarray(self.vectors.table[flat], np.float32)
-        lengths = np.sqrt(np.einsum("td,td->t", taken, taken))
-        weights = self.idf[flat]
-        taken *= (weights / np.maximum(lengths, 1e-6))[:, None]
-        summed = np.add.reduceat(taken, starts, axis=0)
-        norms = np.sqrt(np.einsum("td,td->t", summed, summed))
-        vectors[filled] = summed / np.maximum(norms, 1e-6)[:, None]
+        weights = self.idf[tokens]
+        units = unit_rows(np.asarray(self.vectors.table[tokens], np.float32))
+        vectors[filled] = unit_rows(np.add.reduceat(units * weights[:, None], starts, axis=0))
         idf[filled] = np.maximum.reduceat(weights, starts)
         return vectors, idf
 
@@ -145,9 +144,7 @@ class _Memory:
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
-        self._names: set[str] = set()
-        self._years: set[str] = set()
-        self._counted: set[str] = set()
+        self._in_context: dict[str, set[str]] = {"name": set(), "year": set(), "counted": set()}
         self._vectors: NDArray[Any] = np.zeros((_FIRST_ROWS, reader.vectors.dimension), np.float32)
         self._facts: NDArray[Any] = np.zeros((_FIRST_ROWS, FACTS), np.float32)
         self._stem_of: NDArray[Any] = np.zeros(_FIRST_ROWS, np.int64)
@@ -194,9 +191,10 @@ class _Memory:
 
     def _is_read_alone(self, pieces: Sequence[str]) -> bool:
         """Whether no piece of a text is read in another way because of those around it."""
-        if not self._names.isdisjoint(pieces):
+        known = self._in_context
+        if not known["name"].isdisjoint(pieces):
             return False
-        return self._years.isdisjoint(pieces) or self._counted.isdisjoint(pieces)
+        return known["year"].isdisjoint(pieces) or known["counted"].isdisjoint(pieces)
 
     def table(self) -> WordTable:
         """What is known about all words that were met so far."""
@@ -219,24 +217,16 @@ class _Memory:
     def _learn(self, pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Remember pieces; those that are too long to be remembered are returned."""
         with self._lock:
-            split = {piece: split_piece(piece) for piece in pieces}
-            words = {piece: [*map(str.casefold, written)] for piece, written in split.items()}
+            words: dict[str, list[str]] = {}
+            for piece in pieces:
+                written = split_piece(piece)
+                words[piece] = [*map(str.casefold, written)]
+                if len(piece) <= _LONGEST_PIECE and (context := context_of(piece, written)):
+                    self._in_context[context].add(piece)
             self._add_words(itertools.chain.from_iterable(words.values()))
             row_of = self._words.__getitem__
             rows = {piece: tuple(map(row_of, own)) for piece, own in words.items()}
-            long = {piece: own for piece, own in rows.items() if len(piece) > _LONGEST_PIECE}
-            for piece in long:
-                del rows[piece]
-            for piece in rows:
-                match context_of(piece, split[piece]):
-                    case "name":
-                        self._names.add(piece)
-                    case "year":
-                        self._years.add(piece)
-                    case "counted":
-                        self._counted.add(piece)
-                    case _:
-                        pass
+            long = {piece: rows.pop(piece) for piece in words if len(piece) > _LONGEST_PIECE}
             self._pieces |= rows
         return long
 

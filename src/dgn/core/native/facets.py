@@ -58,6 +58,34 @@ class QueryWords:
     follows: NDArray[np.bool_]
 
 
+def describe_words(
+    vectors: NDArray[np.float32],
+    idf: NDArray[np.float32],
+    tokens: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The vectors and the IDF of words that consist of tokens.
+
+    Args:
+        vectors: [vocabulary, dimension], the vectors of all tokens.
+        idf: [vocabulary], their IDF.
+        tokens: The tokens of all words, end to end, as rows of `vectors`.
+        counts: [words], how many tokens each word has.
+    """
+    dimension = vectors.shape[1]
+    found = np.empty((len(counts), dimension), np.float32)
+    rarity = np.empty(len(counts), np.float32)
+    known = structures.Tokens(address_of(vectors), address_of(idf), dimension)
+    library().dgn_describe(
+        highest_isa(),
+        ctypes.byref(known),
+        *map(ctypes.c_void_p, map(address_of, (tokens, counts))),
+        ctypes.c_int64(len(counts)),
+        *map(ctypes.c_void_p, map(address_of, (found, rarity))),
+    )
+    return found, rarity
+
+
 def query_words(
     texts: Sequence[Sequence[int]],
     title: Sequence[int],

@@ -17,6 +17,7 @@ _WITHOUT_RESULT = (
     "dgn_budgeted",
     "dgn_gains",
     "dgn_lazy",
+    "dgn_describe",
     "dgn_facets",
     "dgn_unfold",
 )

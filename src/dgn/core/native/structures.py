@@ -48,6 +48,12 @@ class Part(ctypes.Structure):
     )
 
 
+class Tokens(ctypes.Structure):
+    """dgn_tokens of facets.h: the tokens of a vocabulary."""
+
+    _fields_ = (*_fields(ctypes.c_void_p, ("vectors", "idf")), ("dimension", ctypes.c_int64))
+
+
 class Words(ctypes.Structure):
     """dgn_words of facets.h: what is known about every word."""
 
@@ -110,5 +116,9 @@ class Arrays(ctypes.Structure):
     _fields_ = _fields(ctypes.c_void_p, (f"array{number}" for number in range(8)))
 
 
-STRUCTURES = (Input, Result, Budget, Part, Words, FacetWeights, Query, FacetResult, Layers, Arrays)
+STRUCTURES = (
+    *(Input, Result, Budget, Part),
+    *(Tokens, Words, FacetWeights, Query, FacetResult),
+    *(Layers, Arrays),
+)
 """In the order of `dgn_sizes` of dispatch.c."""

@@ -15,8 +15,8 @@ uint32_t dgn_version(void) { return DGN_VERSION; }
 /* The sizes of the structures that Python fills, in the order in which library.py names them. */
 const int64_t dgn_sizes[] = {
     sizeof(dgn_input),         sizeof(dgn_result), sizeof(dgn_budget), sizeof(dgn_part),
-    sizeof(dgn_words),
-    sizeof(dgn_facet_weights), sizeof(dgn_query),     sizeof(dgn_facets_result),
+    sizeof(dgn_tokens),        sizeof(dgn_words),
+    sizeof(dgn_facet_weights), sizeof(dgn_query),  sizeof(dgn_facets_result),
     sizeof(dgn_layers),        sizeof(dgn_gradients),
 };
 
@@ -24,6 +24,8 @@ typedef void search(const dgn_input *, const dgn_result *);
 typedef void budgeted_search(const dgn_input *, const dgn_result *, const dgn_budget *);
 typedef void some_gains(const dgn_input *, const int64_t *, int64_t, int64_t, void *, void *);
 typedef void lazy_search(const dgn_input *, dgn_part *);
+typedef void describe(const dgn_tokens *, const int64_t *, const int64_t *, int64_t, float *,
+                      float *);
 typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
                     const dgn_facets_result *);
 typedef void unfold(const dgn_layers *, const dgn_choices *, float *);
@@ -34,6 +36,7 @@ search dgn_greedy_baseline;
 budgeted_search dgn_budgeted_baseline;
 some_gains dgn_gains_baseline;
 lazy_search dgn_lazy_baseline;
+describe dgn_describe_baseline;
 facets dgn_facets_baseline;
 unfold dgn_unfold_baseline;
 unfold_slope dgn_unfold_slope_baseline;
@@ -45,6 +48,7 @@ search dgn_greedy_avx2, dgn_greedy_avx512;
 budgeted_search dgn_budgeted_avx2, dgn_budgeted_avx512;
 some_gains dgn_gains_avx2, dgn_gains_avx512;
 lazy_search dgn_lazy_avx2, dgn_lazy_avx512;
+describe dgn_describe_avx2, dgn_describe_avx512;
 facets dgn_facets_avx2, dgn_facets_avx512;
 unfold dgn_unfold_avx2, dgn_unfold_avx512;
 unfold_slope dgn_unfold_slope_avx2, dgn_unfold_slope_avx512;
@@ -124,6 +128,22 @@ void dgn_lazy(int32_t isa, const dgn_input *input, dgn_part *part) {
 #endif
     (void)isa;
     dgn_lazy_baseline(input, part);
+}
+
+void dgn_describe(int32_t isa, const dgn_tokens *tokens, const int64_t *rows, const int64_t *counts,
+                  int64_t words, float *vectors, float *idf) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_describe_avx512(tokens, rows, counts, words, vectors, idf);
+        return;
+    }
+    if (isa == 1) {
+        dgn_describe_avx2(tokens, rows, counts, words, vectors, idf);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_describe_baseline(tokens, rows, counts, words, vectors, idf);
 }
 
 /* The room that `dgn_facets` needs, in numbers. */

@@ -277,6 +277,32 @@ static void pool(const dgn_words *words, const int64_t *text, int64_t length, fl
         whole[d] /= norm;
 }
 
+/* The vectors and the IDF of words that consist of tokens: a word is the mean of its tokens, each of
+ * length 1, rare ones counting more; then it has length 1 itself. Its IDF is that of its rarest token.
+ */
+void DGN_NAMED(dgn_describe, DGN_ISA)(const dgn_tokens *tokens, const int64_t *rows,
+                                        const int64_t *counts, int64_t words, float *vectors,
+                                        float *idf) {
+    const int64_t dimension = tokens->dimension;
+    for (int64_t word = 0; word < words; word++) {
+        float *const vector = vectors + word * dimension;
+        float rarest = 0;
+        memset(vector, 0, (size_t)dimension * sizeof(float));
+        for (int64_t i = 0; i < counts[word]; i++, rows++) {
+            const float *const token = tokens->vectors + *rows * dimension;
+            const float length = sqrtf(dot(token, token, dimension)), rare = tokens->idf[*rows];
+            const float share = rare / (length > 1e-6f ? length : 1e-6f);
+            for (int64_t d = 0; d < dimension; d++)
+                vector[d] += share * token[d];
+            rarest = rare > rarest ? rare : rarest;
+        }
+        const float length = sqrtf(dot(vector, vector, dimension));
+        for (int64_t d = 0; d < dimension; d++)
+            vector[d] /= length > 1e-6f ? length : 1e-6f;
+        idf[word] = rarest;
+    }
+}
+
 /* The logit of one passage. `seen` is what the network sees, `units` is room for its hidden units. */
 static float relevance_of(const float *seen, const dgn_facet_weights *w, float *units) {
     multiply(seen, w->hidden, STATISTICS + 3 * w->projected, w->units, w->hidden_bias, units);

@@ -4,6 +4,13 @@
 
 #include <stdint.h>
 
+/* The tokens of a vocabulary: row r is one token. */
+typedef struct {
+    const float *vectors; /* [tokens, dimension] */
+    const float *idf;     /* [tokens] */
+    int64_t dimension;
+} dgn_tokens;
+
 /* All words that were met: row r is one word. */
 typedef struct {
     const float *vectors; /* [words, dimension], of length 1 */

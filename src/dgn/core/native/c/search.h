@@ -228,7 +228,8 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
         const REAL highest = SUFFIX(widen)(rows, items, width, weights, all_count, &range);
         dgn_input own = *input;
 #ifdef UNIT_SCALE
-        if (input->form == DGN_LOG1P && highest <= 1)
+        /* By its bits, -0 is higher than all other numbers and would hide them. */
+        if (input->form == DGN_LOG1P && highest <= 1 && !signbit(highest))
             own.form = DGN_LOG1P_UNIT;
 #endif
         (void)highest;
