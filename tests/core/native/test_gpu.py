@@ -276,3 +276,12 @@ def test_facets_select_and_learn_as_on_the_cpu() -> None:
     assert torch.equal(cpu_chosen, gpu_chosen)
     for ours, theirs in zip(cpu_gradients, gpu_gradients, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-4)
+
+
+def test_a_negative_zero_does_not_hide_large_features() -> None:
+    features = torch.rand(3, 5, 12, generator=torch.Generator().manual_seed(0)) * 40
+    features[:, 2, 3] = -0.0
+    f = FeatureCoverage(np.ones(12, np.float32))
+    wanted, found = greedy(f, features, 3), greedy(f, features.cuda(), 3)
+    assert torch.equal(found.indices.cpu(), wanted.indices)
+    torch.testing.assert_close(found.gains.cpu(), wanted.gains)

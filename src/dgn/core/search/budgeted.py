@@ -213,7 +213,8 @@ def _in_full_precision(amounts: Any, items: Items) -> Array:
     """Costs are added in float64, whatever dtype the features have: a budget is not rounded."""
     xp = namespace(items.features)
     try:
-        if np.iscomplexobj(amounts):
+        # By its dtype: NumPy cannot look into a tensor on a GPU.
+        if "complex" in str(getattr(amounts, "dtype", None) or np.asarray(amounts).dtype):
             raise TypeError("complex numbers")
         return xp.asarray(amounts, dtype=xp.float64, device=device_of(items.features))
     except (TypeError, ValueError, OverflowError):

@@ -183,7 +183,7 @@ def _greedy_kernel(
             if IS_HALF and FORM == LOG1P:
                 added = fast_log2(h.to(tl.float32) * ready[None, :] + 1.0)
             elif FORM == LOG1P:
-                if highest <= 1.0:
+                if highest_bits <= 0x3F800000:  # 1.0; by its bits, -0.0 is higher
                     added = unit_log1p(h * ready[None, :])
                 else:
                     added = increase(h, now[None, :], ready[None, :], parameter, FORM)
