@@ -179,11 +179,13 @@ class _Memory:
         """The words of each text; no word spans a space, and most pieces are known already."""
         split = [normalized(text).split() for text in texts]
         remembered: Mapping[str, tuple[int, ...]] = self._pieces
-        new = set(itertools.chain.from_iterable(split)).difference(remembered)
-        if new and (long := self._learn(new)):
-            remembered = ChainMap(long, remembered)
-        row_of, flat = remembered.__getitem__, itertools.chain.from_iterable
-        rows = [list(flat(map(row_of, pieces))) for pieces in split]
+        flat = itertools.chain.from_iterable
+        try:
+            rows = [list(flat(map(remembered.__getitem__, pieces))) for pieces in split]
+        except KeyError:  # to look for new ones first would take as long as the rows
+            if long := self._learn(set(flat(split)).difference(remembered)):
+                remembered = ChainMap(long, remembered)
+            rows = [list(flat(map(remembered.__getitem__, pieces))) for pieces in split]
         for number, pieces in enumerate(split):
             if not self._is_read_alone(pieces):
                 self._read_in_context(pieces, remembered, rows[number])

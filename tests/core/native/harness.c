@@ -12,7 +12,7 @@ void dgn_greedy(int32_t isa, const dgn_input *input, const dgn_result *result);
 int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t passages,
                         int64_t titles, int64_t dimension, int64_t projected, int64_t units);
 void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *weights,
-                const dgn_query *query, const dgn_facets_result *result);
+                const dgn_query *queries, const dgn_facets_result *results, int64_t count);
 
 void dgn_budgeted(int32_t isa, const dgn_input *input, const dgn_result *result,
                   const dgn_budget *budget);
@@ -287,7 +287,7 @@ static void compute_facets(int isa, int64_t tokens, int64_t passages, int64_t di
                                       .work = malloc((size_t)room * sizeof(float)),
                                       .features_stride = width,
                                       .whole = tokens};
-    dgn_facets(isa, &words, &weights, &query, &result);
+    dgn_facets(isa, &words, &weights, &query, &result, 1);
     const void *const owned[] = {start,
                                  rows,
                                  stem,

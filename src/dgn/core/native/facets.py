@@ -162,47 +162,52 @@ class FacetKernel:
         )
         at_features, at_weights, at_target = map(address_of, (features, weights, target))
         isa, run = highest_isa(), library()
+        asked = (structures.Query * len(queries))()
+        results = (structures.FacetResult * len(queries))()
+        most_work = 0
+        for row, query in enumerate(queries):
+            rows, start, count = query.rows, query.start, len(query.title)
+            asked_words, titles = int(start[1]), len(start) - 2 - count
+            # Counting costs more than the room, unless there are many words.
+            distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
+            size = run.dgn_facets_work(
+                asked_words,
+                len(rows),
+                distinct,
+                count,
+                titles,
+                dimension,
+                self._projected,
+                self._units,
+            )
+            most_work = max(most_work, size)
+            arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
+            asked[row] = structures.Query(*map(address_of, arrays), count, titles, distinct)
+            results[row] = structures.FacetResult(
+                at_features + 4 * row * items * width,
+                at_weights + 4 * row * width,
+                at_target + 4 * row * width,
+                None,
+                width,
+                asked_words,
+            )
+            mask[row, :count] = True
 
         def compute(first: int, last: int) -> None:
-            work = np.empty(0, np.float32)
+            """One call for many queries: between calls, threads wait for each other."""
+            work = np.empty(most_work, np.float32)
             for row in range(first, last):
-                query = queries[row]
-                rows, start, count = query.rows, query.start, len(query.title)
-                asked_words, titles = int(start[1]), len(start) - 2 - count
-                # Counting costs more than the room, unless there are many words.
-                distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
-                size = run.dgn_facets_work(
-                    asked_words,
-                    len(rows),
-                    distinct,
-                    count,
-                    titles,
-                    dimension,
-                    self._projected,
-                    self._units,
-                )
-                if size > len(work):
-                    work = np.empty(size, np.float32)
-                arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
-                asked = structures.Query(*map(address_of, arrays), count, titles, distinct)
-                result = structures.FacetResult(
-                    at_features + 4 * row * items * width,
-                    at_weights + 4 * row * width,
-                    at_target + 4 * row * width,
-                    address_of(work),
-                    width,
-                    asked_words,
-                )
-                mask[row, :count] = True
-                run.dgn_facets(
-                    isa,
-                    ctypes.byref(known),
-                    ctypes.byref(self._weights),
-                    ctypes.byref(asked),
-                    ctypes.byref(result),
-                )
+                results[row].work = address_of(work)
+            run.dgn_facets(
+                isa,
+                ctypes.byref(known),
+                ctypes.byref(self._weights),
+                ctypes.byref(asked, first * ctypes.sizeof(structures.Query)),
+                ctypes.byref(results, first * ctypes.sizeof(structures.FacetResult)),
+                ctypes.c_int64(last - first),
+            )
 
-        many = len(queries) >= _QUERIES_PER_THREAD
+        many = len(queries) >= 2 * _QUERIES_PER_THREAD
         threads = min(len(queries) // _QUERIES_PER_THREAD, available_cores()) if many else 1
         run_in_parts(compute, len(queries), threads)
         return features, weights, target, mask

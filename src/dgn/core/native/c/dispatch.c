@@ -153,20 +153,16 @@ int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t
                                     units);
 }
 
+/* The facets of `count` queries. */
 void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *weights,
-                const dgn_query *query, const dgn_facets_result *result) {
+                const dgn_query *queries, const dgn_facets_result *results, int64_t count) {
+    facets *compute = dgn_facets_baseline;
 #ifdef DGN_X86
-    if (isa == 2) {
-        dgn_facets_avx512(words, weights, query, result);
-        return;
-    }
-    if (isa == 1) {
-        dgn_facets_avx2(words, weights, query, result);
-        return;
-    }
+    compute = isa == 2 ? dgn_facets_avx512 : isa == 1 ? dgn_facets_avx2 : compute;
 #endif
     (void)isa;
-    dgn_facets_baseline(words, weights, query, result);
+    for (int64_t i = 0; i < count; i++)
+        compute(words, weights, queries + i, results + i);
 }
 
 /* The room that `dgn_unfold` and `dgn_unfold_slope` need, in numbers. */
