@@ -25,7 +25,7 @@ from dgn.data import read_examples
 from dgn.selector import Selector
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
-K = 5
+K, PASSAGES, WORKERS = 5, 30, 2
 SECONDS = 8.0
 CLIENTS = (1, 16, 256)
 
@@ -57,8 +57,8 @@ def run() -> None:
             seen = asyncio.run(load(port, bodies, answers, clients, SECONDS))
             rows.append(row(f"{clients} clients", seen, time.perf_counter() - started))
         print_table(
-            f"POST /v1/select, 100 queries of 11.5 passages, k = {K}, {SECONDS:g} s each, service "
-            "and clients on 2 cores",
+            f"POST /v1/select, 100 queries of {PASSAGES} passages, k = {K}, {SECONDS:g} s each, "
+            f"{WORKERS} workers, service and clients on 2 cores",
             ("load", "requests/s", "p50 ms", "p99 ms", "refused", "wrong", "lost"),
             rows,
         )
@@ -71,21 +71,21 @@ def requests() -> tuple[list[bytes], list[tuple[int, ...]]]:
     bodies: list[bytes] = []
     answers: list[tuple[int, ...]] = []
     selector = Selector.from_pretrained()
-    for example in read_examples(SAMPLES):
-        query = example.query
-        titles = [passage.title for passage in query.passages]
-        passages = [
-            {"text": text, "title": title} for text, title in zip(query.texts, titles, strict=True)
-        ]
+    queries = [example.query for example in read_examples(SAMPLES)]
+    pages = [[{"text": p.text, "title": p.title} for p in query.passages] for query in queries]
+    for number, query in enumerate(queries):
+        # Its own page, and as many passages of the pages after it as are missing.
+        others = (one for page in pages[number + 1 :] + pages[:number] for one in page)
+        passages = [*pages[number], *others][:PASSAGES]
         bodies.append(json.dumps({"query": query.text, "passages": passages, "k": K}).encode())
-        answers.append(selector.select(query.text, query.texts, titles=titles, k=K).indices)
+        answers.append(selector.select(query.text, passages, k=K).indices)
     return bodies, answers
 
 
 @contextlib.contextmanager
 def service() -> Generator[tuple[subprocess.Popen[str], int]]:
     """`dgn serve` on a free port."""
-    command = [sys.executable, "-m", "dgn", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "dgn", "serve", "--port", "0", "--workers", str(WORKERS)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
