@@ -228,15 +228,11 @@ def _of_passages(passages: Iterable[Any], titles: str | Iterable[str] | None) ->
 
 def _passage_of(given: Any, number: int) -> Passage:
     """A passage in any of its forms, checked."""
-    if type(given) is Passage:
-        name = f"passages[{number}]"
-        passage: Passage = given
-        values: dict[str, Any] = {}
-    elif isinstance(given, str):
+    name = f"passages[{number}]"
+    if isinstance(given, str):
         return Passage(_text("passages", given, number))
-    elif isinstance(given, Mapping):
-        name = f"passages[{number}]"
-        values = {key: one for key, one in given.items() if one is not None}  # pyright: ignore
+    if isinstance(given, Mapping):
+        values = {k: v for k, v in cast("Mapping[str, Any]", given).items() if v is not None}
         unknown = values.keys() - _PASSAGE_KEYS
         if unknown or "text" not in values:
             reason = f"has the unknown key {min(map(str, unknown))!r}" if unknown else "has no text"
@@ -244,11 +240,11 @@ def _passage_of(given: Any, number: int) -> Passage:
             raise InvalidInput(name, message=f"{name} {reason}; the keys are {allowed}.")
         values["metadata"] = _metadata(name, values.get("metadata"))
         passage = Passage(**values)
+    elif isinstance(given, Passage):
+        passage = given
     else:
         raise InvalidInput(
-            f"passages[{number}]",
-            found=f"{given!r:.80}",
-            allowed="a string, a Passage or a dictionary",
+            name, found=f"{given!r:.80}", allowed="a string, a Passage or a dictionary"
         )
     for key, text in (("text", passage.text), ("title", passage.title)):
         _text(f"{name}.{key}", text)
