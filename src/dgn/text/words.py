@@ -76,6 +76,10 @@ _BLOCKS_WITH_MARKS = (
 )
 """Where Unicode has combining marks; to look at every character would take 0.1 s."""
 
+_MAY_HAVE_MARKS = re.compile(
+    f"[{''.join(f'{chr(first)}-{chr(end - 1)}' for first, end in _BLOCKS_WITH_MARKS)}]"
+)
+
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _IN_CONTEXT = re.compile(r"1\d{3}|20\d{2}|[A-Z]")
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -225,7 +229,8 @@ def is_name(word: str) -> bool:
 
 def word_pattern(text: str) -> re.Pattern[str]:
     """The pattern of the words of this text."""
-    return _PLAIN_WORD if text.isascii() else _word_with_marks()
+    is_plain = text.isascii() or not _MAY_HAVE_MARKS.search(text)
+    return _PLAIN_WORD if is_plain else _word_with_marks()
 
 
 def _compiled(marks: str) -> re.Pattern[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from prometheus_client import (
@@ -27,6 +27,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._by_labels: dict[tuple[str, int], tuple[Any, Any]] = {}
         ProcessCollector(registry=self._registry)
         self.requests = Counter(
             "dgn_requests", "Answered requests.", ["path", "status"], registry=self._registry
@@ -58,14 +59,12 @@ class Metrics:
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """Count an answered request."""
-        requests, times = self._counters(path, status)
-        requests.inc()
-        times.observe(seconds)
-
-    @cache  # noqa: B019
-    def _counters(self, path: str, status: int) -> tuple[Any, Any]:
-        # To find the numbers of a path by its labels takes longer than to change them.
-        return self.requests.labels(path, str(status)), self.seconds.labels(path)
+        known = self._by_labels.get((path, status))
+        if known is None:  # to find numbers by their labels takes longer than to change them
+            known = self.requests.labels(path, str(status)), self.seconds.labels(path)
+            self._by_labels[path, status] = known
+        known[0].inc()
+        known[1].observe(seconds)
 
 
 def log_event(event: str, *, level: int = logging.INFO, **fields: Any) -> None:
@@ -77,15 +76,7 @@ def log_event(event: str, *, level: int = logging.INFO, **fields: Any) -> None:
         LOG.log(level, "%s", json.dumps(line | fields, ensure_ascii=False))
 
 
-@cache
-def _last_second() -> dict[int, str]:
-    return {}
-
-
+@lru_cache(maxsize=1)
 def _second(now: int) -> str:
-    """A second as text; written once, because thousands of lines may have the same."""
-    known = _last_second()
-    if now not in known:
-        known.clear()
-        known[now] = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
-    return known[now]
+    """A second as text; thousands of lines may have the same."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))

@@ -155,9 +155,9 @@ class Pool:
                 await idle
                 continue
             self._observe(len(batch))
-            left = max(0.0, min(one.deadline for one in batch) - time.monotonic())
             working = asyncio.ensure_future(lane.answer([one.asked for one in batch]))
-            done, _ = await asyncio.wait([working], timeout=left)
+            # From now on: a request that has waited for long is no reason to end its worker.
+            done, _ = await asyncio.wait([working], timeout=self._limits.seconds)
             if done and working.exception() is None:
                 for one, answered in zip(batch, working.result(), strict=True):
                     if not one.answer.done():  # otherwise its time is over

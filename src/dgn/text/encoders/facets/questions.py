@@ -64,15 +64,11 @@ _BEFORE_PRONOUNS = frozenset(
 """After one of these, "one" is a pronoun: no one knows."""
 
 
-def _hint(words: frozenset[str]) -> re.Pattern[str]:
-    return re.compile("|".join([r"\d", "[¼-¾⅐-⅞²³¹⁰-⁹]", *sorted(words)]), re.IGNORECASE)
+_HINTS = {_DATE: _DATE_WORDS | _AMBIGUOUS_MONTHS, _NUMBER: _NUMBER_WORDS | {"one"}}
+"""A text without a digit and without one of these contains no date, or no number."""
 
-
-_HINTS = {
-    _DATE: _hint(_DATE_WORDS | _AMBIGUOUS_MONTHS),
-    _NUMBER: _hint(_NUMBER_WORDS | {"one"}),
-}
-"""A text without one of these contains no date, or no number."""
+_DIGIT = re.compile(r"[\d¼-¾⅐-⅞²³¹⁰-⁹]")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class Asked(NamedTuple):
@@ -127,9 +123,11 @@ def facets_of(query: str) -> tuple[Facet, ...]:
     )
 
 
+@lru_cache(maxsize=2**14)
 def contains(kind: str, text: str) -> bool:
     """Whether a text contains a thing of this kind; a year is not an answer to "how many"."""
-    if not _HINTS[kind].search(text):  # most texts have none, and this is far cheaper
+    has_hint = _DIGIT.search(text) or not _HINTS[kind].isdisjoint(_LETTERS.findall(text.lower()))
+    if not has_hint:  # most texts have none, and this is far cheaper
         return False
     words = read_words(text)
     if kind == _DATE:
