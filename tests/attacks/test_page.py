@@ -61,6 +61,7 @@ def test_markup_stays_text(open_page: Callable[..., Any], way: str, tmp_path: Pa
         page = open_page()
         select_own(page, query, text if way == "form" else "Ada swims.")
     if way == "file":
+        wait_for_text(page, "#document", "Ada swims")  # the answer closes the form
         file = tmp_path / "<img src=x onerror=alert(1)>.txt"
         file.write_text(text)
         page.click("#edit")

@@ -291,8 +291,9 @@ def _trusted(features: Array, mask: Array) -> Items:
 
 
 def _as_batch(argument: str, value: Any, *, dimensions: int) -> Array:
-    # A masked array hides some of its numbers, and nothing here would look at its mask.
-    if not is_array(value) or np.ma.isMaskedArray(value):
+    # A masked array, which has `filled`, hides numbers, and nothing here would look at its mask.
+    # torch.compile cannot trace NumPy's own function for this.
+    if not is_array(value) or hasattr(value, "filled"):
         raise InvalidInput(
             argument, found=type(value).__name__, allowed="a NumPy array or a torch tensor"
         )
