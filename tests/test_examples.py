@@ -33,8 +33,8 @@ def test_every_example_is_tested() -> None:
     assert files - {"__init__", "pages"} == set(EXAMPLES)
 
 
-SLOW = {"tune_on_ray": pytest.mark.slow}
-"""Its parts are tested by themselves: the command that it starts, and Ray."""
+SLOW = {"tune_on_ray": pytest.mark.slow, "ray_data": pytest.mark.slow}
+"""Their parts are tested by themselves: the commands that they start, `SelectBatch`, and Ray."""
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_search_is_resumed_and_is_the_same_for_any_number_of_workers(
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_killed_search_is_resumed(base: RunConfig, tmp_path: Path) -> None:
     command = [DGN, "tune", "--out", str(tmp_path)]
     command += ["--train", *base.data.train, "--validation", base.data.validation]
@@ -77,6 +78,7 @@ def test_killed_search_is_resumed(base: RunConfig, tmp_path: Path) -> None:
     assert len(more) == finished + 1
 
 
+@pytest.mark.slow
 def test_storage_that_disappears_is_reported_in_one_line(base: RunConfig, tmp_path: Path) -> None:
     command = [DGN, "tune", "--out", str(tmp_path)]
     command += ["--train", *base.data.train, "--validation", base.data.validation]

@@ -37,6 +37,7 @@ def with_more(inputs: Path) -> Path:
     return inputs
 
 
+@pytest.mark.slow
 def test_two_nodes_do_what_one_process_does(inputs: Path, tmp_path: Path) -> None:
     wanted = run_job(planned(with_more(inputs), tmp_path / "here"), workers=1)
     said = run_cluster("healthy", inputs, tmp_path / "ray")
