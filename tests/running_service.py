@@ -25,10 +25,11 @@ class Running:
 @contextlib.contextmanager
 def started(folder: Path, *options: str, **variables: str) -> Generator[Running]:
     log = folder / "service.log"
+    command = [sys.executable, "-m", "dgn", "serve", "--port", "0", "--workers", "1"]
     environment = {k: v for k, v in os.environ.items() if k != "DGN_CHECK_SHAPES"} | variables
     with log.open("w") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dgn", "serve", "--port", "0", *options],
+            [*command, *options],
             stdout=subprocess.PIPE,
             stderr=stream,
             text=True,

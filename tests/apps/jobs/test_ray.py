@@ -55,6 +55,7 @@ def test_two_nodes_do_what_one_process_does(inputs: Path, tmp_path: Path) -> Non
     assert contents(tmp_path / "by-command") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_what_dies_is_done_again(inputs: Path, tmp_path: Path) -> None:
     wanted = run_job(planned(with_more(inputs), tmp_path / "here"), workers=1)
     printed = run_cluster("dying", inputs, tmp_path / "ray")

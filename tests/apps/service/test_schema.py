@@ -16,7 +16,7 @@ def test_schemathesis_finds_nothing(service: Any, tmp_path: Path) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
-            *("--max-examples", "15", "--workers", "1", "--seed", "1", "--no-color"),
+            *("--max-examples", "8", "--workers", "1", "--seed", "1", "--no-color"),
         ],
         capture_output=True,
         text=True,

@@ -154,6 +154,7 @@ class Service:
                     size, is_read = len(body), True
                     response, failure = await self._post(scope["path"], request_id, body)
             except Refused as refusal:
+                is_read |= refusal.is_read
                 if refusal.reason:
                     self._metrics.refused.labels(refusal.reason).inc()
                 document = refusal_body(refusal.status, refusal.detail, request_id)

@@ -97,12 +97,16 @@ class Gate:
                     parts.append(part)
                     size += len(part)
                     self._bytes += len(part)
+                    is_last = not message.get("more_body", False)
                     if size > limit:
+                        too_large.is_read = is_last
                         raise too_large
                     if self._bytes > self._limits.waiting_bytes:
                         detail = "The requests in progress are too large together; try again later."
-                        raise busy(detail, "bytes")
-                    if not message.get("more_body", False):
+                        refusal = busy(detail, "bytes")
+                        refusal.is_read = is_last
+                        raise refusal
+                    if is_last:
                         return b"".join(parts)
         except TimeoutError:
             self.release(size)

@@ -88,6 +88,7 @@ class Refused(DGNError):
         self.detail = detail
         self.reason = reason
         self.headers = dict(headers or {})
+        self.is_read = False  # whether the body of the request has arrived completely
 
 
 def busy(detail: str, reason: str) -> Refused:
