@@ -33,7 +33,10 @@ def test_every_example_is_tested() -> None:
     assert files - {"__init__", "pages"} == set(EXAMPLES)
 
 
-SLOW = dict.fromkeys(("tune_on_ray", "ray_data", "sentence_transformers_scores"), pytest.mark.slow)
+SLOW = dict.fromkeys(
+    ("tune_on_ray", "ray_data", "rerankers_ranker", "sentence_transformers_scores"),
+    pytest.mark.slow,
+)
 """Their parts are tested by themselves: the commands that they start, `SelectBatch`, and Ray."""
 
 

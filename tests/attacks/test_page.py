@@ -115,7 +115,7 @@ COUNT_INFLATED = """
 """
 
 
-@pytest.mark.parametrize("megabytes", [40, 300])
+@pytest.mark.parametrize("megabytes", [40, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_link_that_inflates_is_refused(open_page: Callable[..., Any], megabytes: int) -> None:
     path = link({"query": "a", "text": "a" * (megabytes * 2**20)})
     page = open_page(path, prepare=lambda page: page.add_init_script(COUNT_INFLATED))

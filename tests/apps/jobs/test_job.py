@@ -151,6 +151,7 @@ def test_the_command(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*command, "--workers", "1", "--explain"]) == 2
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(tmp_path: Path) -> None:
     """An input ten times as large as another one, both far larger than a batch."""
     row = json.dumps({"query": "Who swims?", "passages": ["Ada swims. " * 400] * 3}) + "\n"
