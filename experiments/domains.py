@@ -1,8 +1,8 @@
-"""Ten evidence sets of ten domains, each with a part to learn from and a part to report.
+"""Evidence sets of many domains, each with a part to learn from and a part to report.
 
-The data are read from ../shared/data. Seven sets bring their own parts; FEVER has train and dev;
-MultiRC and WiCE have one file each and are divided here by document, so that no document is in
-both parts.
+The data are read from ../shared/data. The sets in `evidence` bring their own parts; FEVER has train
+and dev; MultiRC and WiCE have one file each and are divided here by document, so that no document
+is in both parts.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ DOMAINS = (
     "tatqa",
     "wice",
 )
+"""The ten that the shipped models were trained on."""
+
 _UNORDERED = ("entailmentbank",)
 _TRAIN_SHARE = 0.5
 
@@ -42,11 +44,17 @@ class Domain:
     dev: tuple[Example, ...]
 
 
+def english_sets() -> tuple[str, ...]:
+    """The sets in `evidence` that are in English: 32 kinds of text."""
+    folders = sorted(path.name for path in (DATA / "evidence").iterdir() if path.is_dir())
+    return tuple(name for name in folders if not name.startswith("xx-"))
+
+
 def read_domain(name: str, *, partial: bool = False) -> Domain:
     """The examples of a domain that have gold among their passages.
 
     Args:
-        name: One of DOMAINS.
+        name: One of DOMAINS, or a set in `evidence`.
         partial: Whether FEVER's claims with incomplete gold are learned from, too.
     """
     train, dev = _parts(name)
@@ -67,7 +75,7 @@ def _parts(name: str) -> tuple[list[Example], list[Example]]:
             found[is_dev].append(example)
     else:
         folder = DATA / "evidence" / name
-        found = [list(read_examples(folder / f"{part}.jsonl")) for part in _PARTS]
+        found = [list(read_examples(next(folder.glob(f"{part}.jsonl*")))) for part in _PARTS]
     if name in _UNORDERED:
         found = [[_unordered(example) for example in part] for part in found]
     return found[0], found[1]

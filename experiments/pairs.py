@@ -149,8 +149,14 @@ class Pack:
         return np.unique(np.concatenate([*kept, others[: most - sum(map(len, kept))]]))
 
 
-def pack(folder: Path) -> None:
-    """Write the tokens of all examples and MiniLM's weights, as they travel to a GPU."""
+def pack(folder: Path, *, english: bool = False, most: tuple[int, int] | None = None) -> None:
+    """Write the tokens of all examples and MiniLM's weights, as they travel to a GPU.
+
+    Args:
+        folder: Where to write.
+        english: Whether all English sets are packed, and not the ten domains.
+        most: The most examples of the training part and of the dev part of each; by default all.
+    """
     import safetensors.torch
 
     from dgn.selector import Limits, Selector
@@ -158,8 +164,9 @@ def pack(folder: Path) -> None:
     from dgn.text.encoders.minilm.transformer import WordPieces, package_folder
     from dgn.text.spelling import normalized, title_text
     from dgn.text.words import word_spans
-    from experiments.domains import DOMAINS, read_domain
+    from experiments.domains import DOMAINS, english_sets, read_domain
 
+    domains = english_sets() if english else DOMAINS
     pieces, selector = WordPieces(), Selector.from_pretrained("untrained")
     texts: dict[str, int] = {}
 
@@ -169,10 +176,10 @@ def pack(folder: Path) -> None:
     names = ("queries", "passages", "titles", "gold", "hard", "domain", "is_dev", "counts")
     names += ("follows", "different_titles", "title_counts")
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    for place, name in enumerate(DOMAINS):
+    for place, name in enumerate(domains):
         domain = read_domain(name)
         for is_dev, part in enumerate((domain.train, domain.dev)):
-            for example in part:
+            for example in part[: most[is_dev] if most else None]:
                 query = example.query
                 columns["queries"].append(number(query.text))
                 columns["counts"].append(len(query.passages))
@@ -210,7 +217,7 @@ def pack(folder: Path) -> None:
         word_counts.append(len(spans))
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {name: np.array(values) for name, values in columns.items()}
-    arrays["names"] = np.array(DOMAINS)
+    arrays["names"] = np.array(domains)
     arrays["tokens"] = np.array(tokens, np.uint16)
     arrays["words"] = np.array(words, np.uint8)
     arrays["text_lengths"] = np.array(lengths, np.int32)

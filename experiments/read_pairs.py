@@ -3,6 +3,7 @@ r"""Train MiniLM to read a query and a passage together, for the model minilm.
     python -m experiments.read_pairs pack FOLDER            # here: tokens and weights, 60 MB
     python -m experiments.read_pairs compare FOLDER OUT     # on a GPU: words and texts, compared
     python -m experiments.read_pairs train FOLDER OUT       # on a GPU: needs torch alone
+    python -m experiments.read_pairs embed FOLDER OUT       # on a GPU: vectors, and logits
     python -m experiments.read_pairs ship OUT/reader.npz src/dgn/models/minilm
 
 Every domain counts alike. The linear maps of the transformer change by a matrix of low rank, so
@@ -267,14 +268,9 @@ def compare(folder: Path, out: Path) -> None:
     starts = torch.from_numpy(np.cumsum(pack.lengths) - pack.lengths).to(device)
     for some in np.array_split(order, 1 + len(order) // 1024):
         numbers = torch.from_numpy(some).to(device)
-        tokens, inside = pack.padded(some, LONGEST_TEXT)
-        width = max(1, int(inside.sum(1).max()))
-        tokens, inside = tokens[:, :width], inside[:, :width]
-        lengths = inside.sum(1)
-        full = torch.zeros(len(some), width + 2, dtype=torch.long, device=device)
-        full[:, 0], full[:, 1:-1] = START, tokens
-        full.scatter_(1, lengths[:, None] + 1, END)
-        mask = torch.arange(width + 2, device=device) < lengths[:, None] + 2
+        full, mask = _marked(pack, some)
+        width = full.shape[1] - 2
+        inside = pack.padded(some, width)[1]
         with torch.autocast(device, torch.bfloat16):
             hidden = reader.hidden(full, torch.zeros_like(full), mask)
         last = hidden[-1].float() * mask[..., None]
@@ -326,6 +322,63 @@ def compare(folder: Path, out: Path) -> None:
     )
 
 
+@torch.no_grad()
+def embed(folder: Path, out: Path, model: Path, context: tuple[int, int]) -> None:
+    """Write MiniLM's vectors of all texts, in steps of 1/127, and the logits of a shipped reader.
+
+    Args:
+        folder: What `pack` wrote.
+        out: Where to write `vectors-N.npy`, the texts in order, and the logits of each part.
+        model: A model folder of the family minilm.
+        context: How many tokens of the passage before and after its reader sees.
+    """
+    import safetensors.torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    pack = Pack(folder, device, context)
+    weights = safetensors.torch.load_file(folder / "minilm.safetensors")
+    plain = Reader(weights, 0).to(device).eval()
+    wholes = torch.zeros(len(pack.lengths), _WIDTH, device=device)
+    order = np.argsort(pack.lengths, kind="stable")
+    for some in np.array_split(order, 1 + len(order) // 1024):
+        full, mask = _marked(pack, some)
+        with torch.autocast(device, torch.bfloat16):
+            last = plain.hidden(full, torch.zeros_like(full), mask)[-1].float() * mask[..., None]
+        mean = last.sum(1) / mask.sum(1, keepdim=True)
+        wholes[torch.from_numpy(some).to(device)] = functional.normalize(mean, dim=1)
+    out.mkdir(parents=True, exist_ok=True)
+    largest = wholes.abs().amax(1, keepdim=True).clamp(min=1e-6)
+    steps = (wholes / largest * 127).round().to(torch.int8).cpu().numpy()
+    for number, part in enumerate(np.array_split(steps, 1 + steps.nbytes // 14_000_000)):
+        np.save(out / f"vectors-{number}.npy", part)
+    shipped = safetensors.torch.load_file(model / "model.safetensors")
+    rank = next(len(w) for name, w in shipped.items() if name.endswith(".down"))
+    reader = Reader(weights, rank, 0.0).to(device).eval()
+    own = {name.replace(".", "/"): w.float() for name, w in shipped.items()}
+    state = reader.state_dict()
+    for name in state:
+        key = name.removeprefix("low.") if name.startswith("low.") else name.replace(".", "/")
+        if key in own:
+            state[name] = own[key].to(device)
+    reader.load_state_dict(state)
+    for part in ("train", "dev"):
+        read = _logits(reader, pack, part)
+        np.savez_compressed(out / f"{part}-logits.npz", **read)
+        _print_ranks(pack, read, part)
+
+
+def _marked(pack: Pack, texts: Any) -> tuple[Tensor, Tensor]:
+    """The tokens of some texts between their marks, and their mask."""
+    tokens, inside = pack.padded(texts, LONGEST_TEXT)
+    width = max(1, int(inside.sum(1).max()))
+    tokens, inside = tokens[:, :width], inside[:, :width]
+    lengths = inside.sum(1)
+    full = torch.zeros(len(texts), width + 2, dtype=torch.long, device=pack.device)
+    full[:, 0], full[:, 1:-1] = START, tokens
+    full.scatter_(1, lengths[:, None] + 1, END)
+    return full, torch.arange(width + 2, device=pack.device) < lengths[:, None] + 2
+
+
 def _ships(name: str) -> bool:
     return name.startswith(("low.", "pool.", "score."))
 
@@ -344,13 +397,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Pack, compare, train or ship."""
     parser = argparse.ArgumentParser(prog="python -m experiments.read_pairs", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("pack").add_argument("folder", type=Path)
+    packing = commands.add_parser("pack")
+    packing.add_argument("folder", type=Path)
+    packing.add_argument("--english", action="store_true", help="all English sets, not the ten")
+    packing.add_argument("--most", type=int, nargs=2, metavar=("TRAIN", "DEV"), help="examples")
     shipping = commands.add_parser("ship")
     shipping.add_argument("reader", type=Path)
     shipping.add_argument("folder", type=Path)
     comparing = commands.add_parser("compare")
+    embedding = commands.add_parser("embed")
+    embedding.add_argument("--model", type=Path, required=True, help="folder of the model minilm")
     training = commands.add_parser("train")
-    for command in (comparing, training):
+    for command in (comparing, embedding, training):
         command.add_argument("folder", type=Path)
         command.add_argument("out", type=Path)
     training.add_argument("--without", nargs="*", default=[], metavar="DOMAIN")
@@ -358,7 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     training.add_argument("--steps", type=int, default=1500)
     training.add_argument("--batch", type=int, default=32, help="queries per step")
     training.add_argument("--passages", type=int, default=16, help="passages per query")
-    for command in (training, shipping):
+    for command in (training, embedding, shipping):
         command.add_argument("--before", type=int, default=32, help="tokens of the passage before")
         command.add_argument("--after", type=int, default=24, help="tokens of the passage after")
     training.add_argument("--learning-rate", type=float, default=8e-4, help="6e-5 for rank 0")
@@ -369,11 +427,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     training.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args(arguments)
     if settings.command == "pack":
-        pack(settings.folder)
+        most = settings.most and tuple(settings.most)
+        pack(settings.folder, english=settings.english, most=most)
     elif settings.command == "ship":
         ship(settings.reader, settings.folder, (settings.before, settings.after))
     elif settings.command == "compare":
         compare(settings.folder, settings.out)
+    elif settings.command == "embed":
+        around = (settings.before, settings.after)
+        embed(settings.folder, settings.out, settings.model, around)
     else:
         train(settings.folder, settings.out, settings)
     return 0
