@@ -119,6 +119,86 @@ class Instance:
         return max(self.value(s) for s in sets if costs[list(s)].sum() <= budget)
 
 
+@dataclass(frozen=True, eq=False)
+class Constrained:
+    """An instance with constraints of every kind; None where there is none of a kind."""
+
+    instance: Instance
+    k: int
+    given: list[int] | None
+    pinned: list[int] | None
+    groups: list[int] | None
+    max_per_group: int | list[int] | None
+    costs: np.ndarray
+    budget: float
+
+    @property
+    def options(self) -> dict:
+        """As the searches take them."""
+        return {
+            "given": self.given,
+            "pinned": self.pinned,
+            "groups": self.groups,
+            "max_per_group": self.max_per_group,
+        }
+
+    def value(self, chosen: tuple[int, ...]) -> float:
+        """f(chosen | given) by definition."""
+        given = tuple(self.given or ())
+        return self.instance.value((*given, *chosen)) - self.instance.value(given)
+
+    def allows(self, chosen: tuple[int, ...], *, budget: bool = False) -> bool:
+        """Whether a set satisfies all constraints."""
+        quotas, groups = self.max_per_group, self.groups or []
+        held = [groups[item] for item in chosen] if groups else []
+        return (
+            len(chosen) <= self.k
+            and len(set(chosen)) == len(chosen)
+            and set(self.pinned or ()) <= set(chosen)
+            and not set(self.given or ()) & set(chosen)
+            and all(
+                held.count(group) <= (quotas if isinstance(quotas, int) else quotas[group])
+                for group in set(held)
+                if group >= 0
+            )
+            and not (budget and self.costs[list(chosen)].sum() > self.budget)
+        )
+
+    def best_value(self, *, budget: bool = False) -> float:
+        """The best value of all sets that are allowed, by trying them all."""
+        sets = itertools.chain.from_iterable(
+            itertools.combinations(range(self.instance.size), count) for count in range(self.k + 1)
+        )
+        return max(self.value(one) for one in sets if self.allows(one, budget=budget))
+
+
+def constrained_instance(kind: str, seed: int, size: int, without: str = "") -> Constrained:
+    """Constraints that at least one set satisfies; those named in `without` are left out."""
+    random = np.random.default_rng(seed)
+    instance = random_instance(kind, seed, size)
+    order = random.permutation(size).tolist()
+    given_count, pinned_count = (int(random.integers(0, 1 + size // 3)) for _ in range(2))
+    given, pinned = order[:given_count], order[given_count : given_count + pinned_count]
+    groups = random.integers(-1, 3, size).tolist()
+    used = [sum(groups[item] == group for item in pinned) for group in range(3)]
+    quotas = [max(int(random.integers(0, 3)), used[group]) for group in range(3)]
+    costs = random.integers(1, 5, size).astype(float)
+    budget = float(costs[pinned].sum() + random.integers(1, 7))
+    kept = {name: name not in without for name in ("given", "pinned", "groups")}
+    kept = {name: is_kept and random.random() < 0.8 for name, is_kept in kept.items()}
+    most = max(1, *quotas)
+    return Constrained(
+        instance=instance,
+        k=max(1, len(pinned) + int(random.integers(0, 4))),
+        given=given if kept["given"] else None,
+        pinned=pinned if kept["pinned"] else None,
+        groups=groups if kept["groups"] else None,
+        max_per_group=None if not kept["groups"] else most if seed % 2 else quotas,
+        costs=costs,
+        budget=budget,
+    )
+
+
 def random_instance(kind: str, seed: int, size: int, features: int = FEATURES) -> Instance:
     """Features in [0, 1], some of them 0 and some 1, sometimes a repeated item."""
     random = np.random.default_rng(seed)

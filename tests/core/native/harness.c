@@ -14,8 +14,8 @@ int64_t dgn_facets_work(int64_t tokens, int64_t count, int64_t distinct, int64_t
 void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *weights,
                 const dgn_query *queries, const dgn_facets_result *results, int64_t count);
 
-void dgn_budgeted(int32_t isa, const dgn_input *input, const dgn_result *result,
-                  const dgn_budget *budget);
+void dgn_constrained(int32_t isa, const dgn_input *input, const dgn_result *result,
+                     const dgn_limits *limits);
 void dgn_lazy(int32_t isa, const dgn_input *input, dgn_part *part);
 void dgn_gains(int32_t isa, const dgn_input *input, const int64_t *rows, int64_t first,
                int64_t count, void *work, void *found);
@@ -43,30 +43,49 @@ static void *filled(int64_t count, int is_double) {
     return found;
 }
 
-static void within_budget(int isa, const dgn_input *input, int64_t items) {
-    const int64_t sets = input->sets, k = input->k;
+/* With costs, with groups, or with both; sometimes nothing may be selected. */
+static void within_limits(int isa, const dgn_input *input, int64_t items, int which) {
+    const int64_t sets = input->sets, k = input->k, group_count = 1 + items / 2;
     const size_t size = input->is_double ? 8 : 4;
     double *costs = filled(sets * items, 1), *budgets = filled(sets, 1);
-    for (int64_t i = 0; i < sets * items; i++)
+    double *divisors = filled(sets * items, 1);
+    int64_t *counts = malloc((size_t)sets * sizeof *counts);
+    int64_t *groups = malloc((size_t)(sets * items) * sizeof *groups);
+    int64_t *quotas = malloc((size_t)(sets * group_count) * sizeof *quotas);
+    for (int64_t i = 0; i < sets * items; i++) {
         costs[i] += 0.1;
+        divisors[i] += 0.1;
+        groups[i] = (int64_t)(number() * (double)group_count);
+    }
+    for (int64_t i = 0; i < sets * group_count; i++)
+        quotas[i] = (int64_t)(number() * 3);
+    for (int64_t set = 0; set < sets; set++)
+        counts[set] = (int64_t)(number() * (double)(k + 1));
     const dgn_result result = {
         .indices = malloc((size_t)(sets * k) * sizeof(int64_t)),
         .gains = malloc((size_t)(sets * k) * sizeof(double)),
         .bounds = malloc((size_t)sets * sizeof(double)),
         .work = malloc((size_t)(3 * input->width + k + items) * size),
     };
-    const dgn_budget budget = {
-        costs,
-        budgets,
-        malloc((size_t)sets * sizeof(int64_t)),
-        malloc((size_t)sets * sizeof(double)),
-        malloc((size_t)items * sizeof(double)),
-        malloc((size_t)items * sizeof(int64_t)),
+    const dgn_limits limits = {
+        .counts = counts,
+        .costs = which & 1 ? costs : 0,
+        .budgets = which & 1 ? budgets : 0,
+        .divisors = which == 1 ? divisors : 0,
+        .groups = which & 2 ? groups : 0,
+        .quotas = which & 2 ? quotas : 0,
+        .single = malloc((size_t)sets * sizeof(int64_t)),
+        .single_gain = malloc((size_t)sets * sizeof(double)),
+        .density = malloc((size_t)items * sizeof(double)),
+        .order = malloc((size_t)(2 * items) * sizeof(int64_t)),
+        .used = malloc((size_t)(2 * group_count) * sizeof(int64_t)),
+        .group_count = group_count,
     };
-    dgn_budgeted(isa, input, &result, &budget);
-    void *const owned[] = {costs,         budgets,       budget.single, budget.single_gain,
-                           budget.density, budget.order, result.indices, result.gains,
-                           result.bounds, result.work};
+    dgn_constrained(isa, input, &result, &limits);
+    void *const owned[] = {costs,          budgets,        divisors,      counts,
+                           groups,         quotas,         limits.single, limits.single_gain,
+                           limits.density, limits.order,   limits.used,   result.indices,
+                           result.gains,   result.bounds,  result.work};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -86,12 +105,19 @@ static void search_lazily(int isa, const dgn_input *input, int64_t items) {
         .heap = malloc((size_t)own * sizeof(int64_t)),
         .work = malloc((size_t)(7 * input->width) * size),
     };
+    int64_t *groups = malloc((size_t)items * sizeof *groups);
+    uint8_t is_full[2] = {0, 0};
+    for (int64_t a = 0; a < items; a++)
+        groups[a] = a % 2;
+    part.groups = items % 3 ? groups : 0;
+    part.is_full = is_full;
     for (; part.step <= own; part.step++) {
         floor = 0;
         dgn_lazy(isa, input, &part);
         part.is_taken = part.best >= 0;
+        is_full[1] = part.step > 0;
     }
-    void *const owned[] = {part.ceilings, part.ages, part.heap, part.work};
+    void *const owned[] = {part.ceilings, part.ages, part.heap, part.work, groups};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -218,7 +244,8 @@ static void search(int isa, int form, int is_double, int64_t sets, int64_t items
         .range = width % 4 ? malloc(sizeof(dgn_range)) : 0,
     };
     dgn_greedy(isa, &input, &result);
-    within_budget(isa, &input, items);
+    for (int which = 0; which < 4; which++)
+        within_limits(isa, &input, items, which);
     free((void *)input.features);
     free((void *)input.weights);
     free((void *)input.level);

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from dgn.apps.cli.main import main
 from dgn.core import native as kernels
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Log1p
 from dgn.core.native import build, compiled, library
-from dgn.core.search import budgeted, greedy, lazy_greedy, stochastic_greedy
+from dgn.core.search import budgeted_greedy, greedy, lazy_greedy, stochastic_greedy
+from dgn.core.search.constrained import search_by_kernel, search_plainly
+from dgn.core.search.constraints import Room
 from dgn.core.search.greedy import _search
 from dgn.errors import InvalidInput
 
@@ -89,27 +92,84 @@ def test_the_reference_at_every_level_of_the_processor(kind: int, dtype: type) -
             check(seed, kind, dtype, level)
 
 
+def check_limits(seed: int, kind: int, dtype: type, isa: int | None) -> None:
+    """The kernel for costs and groups against the plain form, in rooms of every kind."""
+    features, weights, mask, k = instance(seed, dtype)
+    f, items = function_of(kind, weights), Items(features, mask)
+    random = np.random.default_rng(seed)
+    first = np.eye(items.size, dtype=dtype)[random.integers(0, items.size, len(mask))]
+    first = first * (seed % 2)  # an item that is given, or none
+    state = f.add(items, f.empty(items), first)
+    counts = np.minimum(random.integers(0, k + 1, len(mask)), items.size)
+    room = Room(mask & (first == 0) & (counts > 0)[:, None], counts)
+    if seed % 3:
+        quotas = random.integers(0, 3, (len(mask), 4))
+        room = replace(room, groups=random.integers(0, 4, mask.shape), quotas=quotas)
+        fits = np.take_along_axis(quotas, room.groups, axis=1) > 0
+        room = replace(room, allowed=room.allowed & fits)
+    divisors = None
+    if seed % 4:
+        costs = random.integers(1, 6, mask.shape).astype(float)
+        room = room.with_costs(costs, random.uniform(0.5, 12, len(mask)))
+        divisors = (None, costs, np.sqrt(costs))[seed // 4 % 3]
+    wanted = search_plainly(f, items, state, room, divisors)
+    coverage = compiled(f)
+    assert coverage is not None
+    found = search_by_kernel(coverage, items, state, room, divisors, isa=isa)
+    exact = dtype is np.float64
+    close = {"rtol": 1e-9 if exact else 1e-4, "atol": 1e-6}
+    np.testing.assert_allclose(found.bounds, wanted.bounds, **close)
+    np.testing.assert_allclose(found.values[:, -1], wanted.values[:, -1], **close)
+    np.testing.assert_allclose(found.single_gain, wanted.single_gain, **close)
+    # Where two items differ by rounding alone, either may be selected.
+    if exact:
+        np.testing.assert_array_equal(found.indices, wanted.indices)
+        is_one = wanted.single_gain > -np.inf
+        np.testing.assert_array_equal(found.single[is_one], wanted.single[is_one])
+
+
 @needs_kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
-def test_within_a_budget_the_same_as_the_reference(kind: int, dtype: type) -> None:
-    for seed in range(60):
-        features, weights, mask, k = instance(seed, dtype)
-        f, items = function_of(kind, weights), Items(features, mask)
-        random = np.random.default_rng(seed)
-        costs = random.integers(1, 6, mask.shape).astype(float)
-        budget = random.uniform(0.5, 12, len(mask))
-        most = min(k, items.size)
-        reference = budgeted._search(f, items, f.empty(items), costs, budget, most)
-        kernel = budgeted._compiled_search(f, items, None, costs, budget, most)
-        assert kernel is not None
-        wanted = budgeted._better(reference[0], *reference[1])
-        found = budgeted._better(kernel[0], *kernel[1])
-        close = {"rtol": 1e-9 if dtype is np.float64 else 1e-4, "atol": 1e-6}
-        np.testing.assert_allclose(found.bounds, wanted.bounds, **close)
-        np.testing.assert_allclose(found.values[:, -1], wanted.values[:, -1], **close)
-        if dtype is np.float64:
-            assert [one.indices for one in found] == [one.indices for one in wanted]
+def test_within_limits_the_same_as_the_reference(kind: int, dtype: type) -> None:
+    for seed in range(120):
+        check_limits(seed, kind, dtype, None)
+    for isa in range(kernels.highest_isa()):
+        for seed in range(30):
+            check_limits(seed, kind, dtype, isa)
+
+
+@pytest.mark.slow
+@needs_kernels
+@pytest.mark.parametrize("kind", KINDS)
+def test_within_limits_the_same_as_the_reference_many_times(kind: int) -> None:
+    for seed in range(1000, 20_000):
+        check_limits(seed, kind, np.float64, None)
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_and_batches_change_no_search_within_limits(
+    kind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(kind)
+    features = random.random((40, 9, 20)).astype(np.float32)
+    f = function_of(kind, random.random((40, 20)).astype(np.float32))
+    groups, pinned = random.integers(-1, 3, (40, 9)), random.integers(0, 9, (40, 1))
+    costs = random.uniform(0.5, 2, (40, 9))
+    limits = {"pinned": pinned, "groups": groups, "max_per_group": 2}
+    whole = greedy(f, features, 5, **limits)
+    paid = budgeted_greedy(f, features, costs, 4.0, cost_exponents=(0.0, 0.5, 1.0), **limits)
+    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1)
+    monkeypatch.setattr("dgn.core.native.searches.available_cores", lambda: 3)
+    assert list(greedy(f, features, 5, **limits)) == list(whole)
+    for row in range(0, 40, 7):
+        limits = {"pinned": pinned[row], "groups": groups[row], "max_per_group": 2}
+        own, x = f.of_set(row), features[row]
+        assert greedy(own, x, 5, **limits) == whole[row]
+        exponents = (0.0, 0.5, 1.0)
+        alone = budgeted_greedy(own, x, costs[row], 4.0, cost_exponents=exponents, **limits)
+        assert alone == paid[row]
 
 
 @needs_kernels

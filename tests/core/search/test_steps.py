@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import explain, greedy
+from dgn.core.search import budgeted_greedy, explain, greedy
 from dgn.errors import InvalidInput
-from instances import Instance, instances
+from instances import KINDS, Instance, constrained_instance, instances
 
 
 @given(instances(smallest=2))
@@ -48,3 +48,39 @@ def test_steps_are_those_of_one_set() -> None:
     selections = greedy(FeatureCoverage(), np.ones((2, 3, 2)), 1)
     with pytest.raises(InvalidInput, match="items must be one set; got a batch of 2 sets"):
         explain(FeatureCoverage(), np.ones((2, 3, 2)), selections[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_runner_up_was_allowed_at_its_step(kind: str) -> None:
+    for seed in range(40):
+        problem = constrained_instance(kind, seed, 7)
+        f, features, options = problem.instance.objective, problem.instance.features, {}
+        if seed % 2:
+            options = {"costs": problem.costs, "budget": problem.budget}
+            selection = budgeted_greedy(f, features, k=problem.k, **options, **problem.options)
+        else:
+            selection = greedy(f, features, problem.k, **problem.options)
+        steps = explain(f, features, selection, **options, **problem.options)
+        assert [step.index for step in steps] == list(selection.indices)
+        assert [step.gain for step in steps] == pytest.approx(selection.gains, abs=1e-12)
+        pinned = problem.pinned or []
+        assert [step.is_pinned for step in steps] == [one in pinned for one in selection.indices]
+        for number, step in enumerate(steps):
+            before = selection.indices[:number]
+            allowed = [
+                one
+                for one in range(7)
+                if one != step.index and problem.allows((*before, one), budget=bool(options))
+            ]
+            if step.is_pinned or not allowed:
+                assert step.runner_up is None
+            else:
+                best = max(step.gains[one] for one in allowed)
+                assert step.runner_up in allowed
+                assert step.runner_up_gain == best
+
+
+def test_costs_and_budget_are_replayed_together() -> None:
+    selection = greedy(FeatureCoverage(), np.ones((3, 2)), 1)
+    with pytest.raises(InvalidInput, match="costs was passed without budget; pass both"):
+        explain(FeatureCoverage(), np.ones((3, 2)), selection, costs=np.ones(3))

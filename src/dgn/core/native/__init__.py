@@ -10,7 +10,7 @@ from dgn.core.native.forms import FORMS, Coverage, compiled
 from dgn.core.native.large import LargeSet, SparseRows
 from dgn.core.native.layers import SoftSets
 from dgn.core.native.library import ISAS, describe, highest_isa, is_available
-from dgn.core.native.searches import Range, budgeted, greedy, one_set
+from dgn.core.native.searches import Range, constrained, greedy, one_set
 
 __all__ = [
     "FORMS",
@@ -20,8 +20,8 @@ __all__ = [
     "Range",
     "SoftSets",
     "SparseRows",
-    "budgeted",
     "compiled",
+    "constrained",
     "describe",
     "greedy",
     "highest_isa",

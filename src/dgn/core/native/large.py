@@ -77,6 +77,11 @@ class LargeSet:
     def __len__(self) -> int:
         return self._features.shape[0]
 
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """[1, items], False for items that must not be selected."""
+        return np.ones((1, len(self)), np.bool_) if self._mask is None else self._mask[None]
+
     def gains(self, rows: NDArray[np.int64] | None = None) -> NDArray[Any]:
         """The gain of every item, or of some of them."""
         items, width = self._features.shape
@@ -99,14 +104,19 @@ class LargeSet:
         run_in_parts(compute, len(found), threads_for(len(found), self._numbers_per_row))
         return found
 
-    def raised(self, item: int) -> LargeSet:
-        """The set after one item was selected."""
+    def raised(self, *items: int) -> LargeSet:
+        """The set after these items were selected, one after the other."""
         after = LargeSet(self._coverage, self._features, self._mask, self._level.copy())
-        after._raise(item)
+        for item in items:
+            after._raise(item)
         return after
 
+    def limited(self, allowed: NDArray[np.bool_]) -> LargeSet:
+        """The same set, in which these items alone may be selected."""
+        return LargeSet(self._coverage, self._features, allowed, self._level)
+
     def _raise(self, item: int) -> None:
-        """Select an item."""
+        """Add an item to the level."""
         features, form, level = self._features, self._coverage.form, self._level
         if isinstance(features, SparseRows):
             row = slice(features.start[item], features.start[item + 1])
@@ -121,7 +131,12 @@ class LargeSet:
         else:
             level[columns] += added
 
-    def lazy(self, k: int) -> tuple[list[int], list[float], NDArray[Any], LargeSet]:
+    def lazy(
+        self,
+        k: int,
+        groups: NDArray[np.int64] | None = None,
+        quotas: NDArray[np.int64] | None = None,
+    ) -> tuple[list[int], list[float], NDArray[Any], LargeSet]:
         """Greedy by old gains, which are ceilings of the current ones.
 
         The set is divided into parts, each with a heap of its own, and threads share the parts. How
@@ -129,6 +144,8 @@ class LargeSet:
 
         Args:
             k: The number of items to select.
+            groups: [items], the group of every item, from 0 on; None without groups.
+            quotas: [groups], the most items of each group.
 
         Returns:
             The selected items and their gains; the gain of every item before the first one was
@@ -140,12 +157,16 @@ class LargeSet:
         ages, floor = np.empty(items, np.int32), np.zeros(1)
         count = max(1, min(_MOST_PARTS, items // _ITEMS_PER_PART))
         work = np.empty((count, 7 * width), dtype)
+        groups = None if groups is None else np.ascontiguousarray(groups)
+        left = np.zeros(0, np.int64) if quotas is None else quotas.copy()
+        is_full = left < 1
         parts: list[Part] = []
         for number in range(count):
             first, last = (items * edge // count for edge in (number, number + 1))
             part = Part(first=first, items=last - first, slack=slack, floor=address_of(floor))
             part.ceilings, part.ages = address_of(ceilings[first:]), address_of(ages[first:])
             part.heap, part.work = address_of(heap[first:]), address_of(work[number])
+            part.groups, part.is_full = address_of(groups), address_of(is_full)
             parts.append(part)
         after = LargeSet(self._coverage, self._features, self._mask, self._level.copy())
         given, search = after._input(k), library().dgn_lazy
@@ -173,6 +194,9 @@ class LargeSet:
             indices.append(best.best)
             gains.append(best.gain)
             after._raise(best.best)
+            if groups is not None:
+                left[groups[best.best]] -= 1
+                is_full[groups[best.best]] = left[groups[best.best]] < 1
         return indices, gains, first_gains, after
 
     def _input(self, k: int) -> Input:

@@ -14,7 +14,7 @@ from dgn.core.native.structures import STRUCTURES
 
 _WITHOUT_RESULT = (
     "dgn_greedy",
-    "dgn_budgeted",
+    "dgn_constrained",
     "dgn_gains",
     "dgn_lazy",
     "dgn_describe",

@@ -1,4 +1,4 @@
-"""Greedy by the compiled kernels on many small sets: within k, within a budget, one by one."""
+"""Greedy by the compiled kernels on many small sets: within k, within other limits, one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dgn.core.native.forms import FORMS, Coverage
 from dgn.core.native.library import address_of, highest_isa, library
-from dgn.core.native.structures import Budget, Input, Result
+from dgn.core.native.structures import Input, Limits, Result
 from dgn.parallel import available_cores, run_in_parts
 
 _WORK_PER_THREAD = 2_000_000
@@ -136,57 +136,68 @@ def greedy(
     return (indices, gains, values, numbers[2 * batch * k :]), _joined(ranges)
 
 
-def budgeted(
+def constrained(
     coverage: Coverage,
     features: NDArray[Any],
     mask: NDArray[np.bool_],
-    level: NDArray[Any] | None,
-    costs: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    k: int,
+    level: NDArray[Any],
+    counts: NDArray[np.int64],
+    *,
+    costs: NDArray[np.float64] | None = None,
+    budgets: NDArray[np.float64] | None = None,
+    divisors: NDArray[np.float64] | None = None,
+    groups: NDArray[np.int64] | None = None,
+    quotas: NDArray[np.int64] | None = None,
+    isa: int | None = None,
 ) -> tuple[NDArray[Any], ...]:
-    """Greedy by gain per cost on every set of a batch, within a budget.
+    """Greedy on every set of a batch within a budget, quotas of groups, or both.
 
     Args:
         coverage: The set function.
         features: [batch, items, features], float32 or float64.
-        mask: [batch, items], False for padding.
-        level: [batch, features], what is already covered; None if nothing is.
-        costs: [batch, items], greater than 0.
+        mask: [batch, items], False for items that must not be selected.
+        level: [batch, features], what is already covered.
+        counts: [batch], the most items to select.
+        costs: [batch, items], greater than 0; None without a budget.
         budgets: [batch].
-        k: The most items to select.
+        divisors: [batch, items]; gains are compared after a division by them. None for 1.
+        groups: [batch, items], from 0 on; None without groups.
+        quotas: [batch, groups], the most items of each group.
+        isa: An index of ISAS; by default the highest.
 
     Returns:
-        The items selected by gain per cost, [batch, k], −1 for none; their gains, 0 for none; what
-        no set within the limits exceeds, [batch]; the best item alone that can be paid, [batch],
-        −1 for none; and its gain, −∞ for none. Numbers are float64.
+        The selected items, [batch, k], −1 for none; their gains, 0 for none; what no set within the
+        limits exceeds, [batch]; the best item alone that is allowed, [batch], −1 for none; and its
+        gain, −∞ for none. Numbers are float64, and k is the largest of the counts, at least 1.
     """
     batch, items, width = features.shape
-    features, mask = np.ascontiguousarray(features), np.ascontiguousarray(mask)
-    costs, budgets = np.ascontiguousarray(costs), np.ascontiguousarray(budgets)
+    k, size = max(1, int(counts.max())), features.itemsize
     indices, gains = np.empty((batch, k), np.int64), np.empty((batch, k), np.float64)
     bounds, single_gains = np.empty(batch, np.float64), np.empty(batch, np.float64)
     single = np.empty(batch, np.int64)
+    features = np.ascontiguousarray(features)
     weights, weights_stride = rows_of(coverage.weights, features, width)
     levels, level_stride = rows_of(level, features, width)
-    size = features.itemsize
-    at = {
-        name: address_of(array)
-        for name, array in (
-            *(("features", features), ("mask", mask), ("weights", weights), ("level", levels)),
-            *(("costs", costs), ("budgets", budgets), ("indices", indices), ("gains", gains)),
-            *(("bounds", bounds), ("single", single), ("single_gains", single_gains)),
-        )
-    }
+    group_count = 0 if quotas is None else quotas.shape[1]
+    used = ctypes.c_int32(highest_isa() if isa is None else isa)
+
+    def from_row(array: NDArray[Any] | None, first: int, stride: int) -> Any:
+        return None if array is None else address_of(array) + first * stride * array.itemsize
+
+    # They must live as long as the search runs.
+    own_mask, own_counts = np.ascontiguousarray(mask), np.ascontiguousarray(counts, np.int64)
+    own_costs, own_divisors = map(_contiguous, (costs, divisors))
+    own_budgets, own_groups, own_quotas = map(_contiguous, (budgets, groups, quotas))
 
     def search(first: int, last: int) -> None:
         work = np.empty(3 * width + k + items, features.dtype)
-        density, order = np.empty(items, np.float64), np.empty(items, np.int64)
+        density, order = np.empty(items, np.float64), np.empty(2 * items, np.int64)
+        in_groups = np.empty(2 * group_count + 1, np.int64)
         given = Input(
-            features=at["features"] + first * items * width * size,
-            mask=at["mask"] + first * items,
-            weights=None if weights is None else at["weights"] + first * weights_stride * size,
-            level=None if levels is None else at["level"] + first * level_stride * size,
+            features=from_row(features, first, items * width),
+            mask=from_row(own_mask, first, items),
+            weights=from_row(weights, first, weights_stride),
+            level=from_row(levels, first, level_stride),
             weights_stride=weights_stride,
             level_stride=level_stride,
             sets=last - first,
@@ -198,26 +209,33 @@ def budgeted(
             is_double=size == 8,
         )
         result = Result(
-            indices=at["indices"] + first * k * 8,
-            gains=at["gains"] + first * k * 8,
-            bounds=at["bounds"] + first * 8,
+            indices=from_row(indices, first, k),
+            gains=from_row(gains, first, k),
+            bounds=from_row(bounds, first, 1),
             work=address_of(work),
         )
-        budget = Budget(
-            at["costs"] + first * items * 8,
-            at["budgets"] + first * 8,
-            at["single"] + first * 8,
-            at["single_gains"] + first * 8,
-            address_of(density),
-            address_of(order),
+        limits = Limits(
+            counts=from_row(own_counts, first, 1),
+            costs=from_row(own_costs, first, items),
+            budgets=from_row(own_budgets, first, 1),
+            divisors=from_row(own_divisors, first, items),
+            groups=from_row(own_groups, first, items),
+            quotas=from_row(own_quotas, first, group_count),
+            single=from_row(single, first, 1),
+            single_gain=from_row(single_gains, first, 1),
+            density=address_of(density),
+            order=address_of(order),
+            used=address_of(in_groups),
+            group_count=group_count,
         )
-        library().dgn_budgeted(
-            ctypes.c_int32(highest_isa()),
-            *(ctypes.byref(one) for one in (given, result, budget)),
-        )
+        library().dgn_constrained(used, *(ctypes.byref(one) for one in (given, result, limits)))
 
     run_in_parts(search, batch, threads_for(batch, items * width * min(k, 8)))
     return indices, gains, bounds, single, single_gains
+
+
+def _contiguous(array: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if array is None else np.ascontiguousarray(array)
 
 
 class OneSet:

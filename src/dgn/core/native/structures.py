@@ -30,11 +30,13 @@ class Result(ctypes.Structure):
     _fields_ = _fields(ctypes.c_void_p, ("indices", "gains", "values", "bounds", "work", "range"))
 
 
-class Budget(ctypes.Structure):
-    """dgn_budget of greedy.h."""
+class Limits(ctypes.Structure):
+    """dgn_limits of greedy.h: what limits a search besides k."""
 
-    _fields_ = _fields(
-        ctypes.c_void_p, ("costs", "budgets", "single", "single_gain", "density", "order")
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("counts", "costs", "budgets", "divisors", "groups", "quotas")),
+        *_fields(ctypes.c_void_p, ("single", "single_gain", "density", "order", "used")),
+        ("group_count", ctypes.c_int64),
     )
 
 
@@ -45,6 +47,7 @@ class Part(ctypes.Structure):
         *_fields(ctypes.c_int64, ("first", "items", "step", "held", "is_taken", "best")),
         *_fields(ctypes.c_double, ("gain", "slack")),
         *_fields(ctypes.c_void_p, ("floor", "ceilings", "ages", "heap", "work")),
+        *_fields(ctypes.c_void_p, ("groups", "is_full")),
     )
 
 
@@ -117,7 +120,7 @@ class Arrays(ctypes.Structure):
 
 
 STRUCTURES = (
-    *(Input, Result, Budget, Part),
+    *(Input, Result, Limits, Part),
     *(Tokens, Words, FacetWeights, Query, FacetResult),
     *(Layers, Arrays),
 )

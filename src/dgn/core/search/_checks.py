@@ -13,6 +13,7 @@ from dgn.core import native
 from dgn.core.arrays import Array, device_of, namespace, requires_gradient
 from dgn.core.functions import Items, SetFunction, State, WeightedCoverage, as_items
 from dgn.core.native import Coverage
+from dgn.core.search.constraints import Constraints
 from dgn.core.search.selection import Selection, Selections
 from dgn.errors import InvalidInput
 
@@ -173,20 +174,22 @@ def single(found: Selection | Selections) -> Selection:
 
 
 def over_sets(
-    search: Callable[[SetFunction, Items, State | None], Selection],
+    search: Callable[[SetFunction, Items, State | None, Constraints], Selection],
     objective: SetFunction,
     items: Items,
     context: State | None,
+    constraints: Constraints,
 ) -> Selection | Selections:
     """Run a search that takes one set at a time on every set of a batch."""
     _check_parts(objective, items, context)
     if items.batch == 1:
-        found = [search(objective, items, context)]
+        found = [search(objective, items, context, constraints)]
     else:
-        found = [
-            search(objective.of_set(row), items.of_set(row), context_of(context, row, items))
-            for row in range(items.batch)
-        ]
+        found: list[Selection] = []
+        for row in range(items.batch):
+            own, given = items.of_set(row), context_of(context, row, items)
+            limits = constraints.of_set(row, own.size)
+            found.append(search(objective.of_set(row), own, given, limits))
     return found[0] if items.single else Selections.stack(found, items.features)
 
 

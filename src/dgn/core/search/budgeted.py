@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dgn.core import native
-from dgn.core.arrays import Array, Bool, Float, Int, device_of, namespace
+from dgn.core.arrays import Array, Bool, Float, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.search._checks import (
-    check_gains,
-    checked_count,
-    checked_items,
-    compiled_for_numpy,
-    unbatched,
-)
-from dgn.core.search.greedy import best_available, one_hot
-from dgn.core.search.selection import Selection, Selections, fractional_knapsack, largest_sum
+from dgn.core.search._checks import checked_count, checked_items, unbatched
+from dgn.core.search.constrained import Found, begin, one_hot, powers_below, search
+from dgn.core.search.constraints import Constraints
+from dgn.core.search.selection import Selection, Selections
 from dgn.errors import InvalidInput
 
 
@@ -29,13 +24,20 @@ def budgeted_greedy(
     budget: float | Array,
     *,
     k: int | None = None,
+    cost_exponents: Sequence[float] = (1.0,),
     context: State | None = None,
+    given: Any = None,
+    pinned: Any = None,
+    groups: Any = None,
+    max_per_group: Any = None,
 ) -> Selection | Selections:
     """Select items of every set whose costs fit the budget together.
 
-    The result is the better of two sets: greedy by gain per cost, and the best single item that
-    fits. Together they reach at least ½·(1 − 1/e) of the best possible value (Leskovec et al.,
-    2007; without k). An item without a gain is not selected; where nothing fits, nothing is.
+    The result is the best of several sets: greedy by gain / cost**exponent for every exponent, and
+    the best single item that fits. With an exponent of 1 among them, they reach at least
+    ½·(1 − 1/e) of the best possible value (Leskovec et al., 2007; without k, pinned items and
+    groups). Items that do not fit any more are skipped. An item without a gain is not selected;
+    where nothing fits, nothing is.
 
     Args:
         objective: The set function f.
@@ -43,110 +45,129 @@ def budgeted_greedy(
         costs: Greater than 0; [batch, items], or [items] for a single set.
         budget: One number, or [batch].
         k: If given, at most this many items are selected as well.
+        cost_exponents: From 0 (by gain alone) to 1 (by gain per cost). More exponents take more
+            time and never give a worse set; among equal values, the first exponent decides.
         context: What is already covered: f(· | context) is maximized instead of f.
+        given: Items that are already there, as for `greedy`; they cost nothing.
+        pinned: Items that must be selected, as for `greedy`; their costs are part of the budget.
+        groups: The group of every item, as for `greedy`.
+        max_per_group: The most items of each group, as for `greedy`.
 
     Returns:
         One Selection for a single set, Selections for a batch.
     """
     items = checked_items(objective, items, context)
-    paid, limit = _scaled(_checked_costs(costs, items), _checked_budget(budget, items))
-    most = items.size if k is None else min(checked_count(k), items.size)
-    state = objective.empty(items, context)
-    by_kernel = _compiled_search(objective, items, context, paid, limit, most)
-    by_density, single = by_kernel or _search(objective, items, state, paid, limit, most)
-    return unbatched(_better(by_density, *single), items)
-
-
-def _compiled_search(
-    objective: SetFunction,
-    items: Items,
-    context: State | None,
-    costs: Float[Array, "batch items"],
-    budget: Float[Array, " batch"],
-    k: int,
-) -> tuple[Selections, tuple[Array, Array]] | None:
-    """The search by a compiled kernel; None if there is none for this function or these arrays."""
-    coverage = compiled_for_numpy(objective, items.features)
-    if coverage is None:
-        return None
-    level = None if context is None else objective.empty(items, context).level
-    indices, gains, bounds, item, gain = native.budgeted(
-        coverage, items.features, items.mask, level, costs, budget, k
+    exponents = _checked_exponents(cost_exponents)
+    paid, limit = checked_costs(costs, items), checked_budget(budget, items)
+    most = None if k is None else checked_count(k)
+    constraints = Constraints.of(
+        items.mask,
+        most,
+        single=items.single,
+        given=given,
+        pinned=pinned,
+        groups=groups,
+        max_per_group=max_per_group,
     )
-    steps = max(1, int((indices >= 0).sum(axis=1).max()))
-    indices, gains = indices[:, :steps], gains[:, :steps]
-    return Selections.of(indices, gains, np.cumsum(gains, axis=1), bounds), (item, gain)
+    _check_pinned(constraints, paid, limit, single=items.single)
+    paid, limit = _scaled(paid, limit)
+    start = begin(objective, items, context, constraints)
+    room = constraints.room(items.mask, items.size if most is None else most)
+    room = room.with_costs(paid, _left_by_pinned(constraints, paid, limit))
+    found = [search(objective, items, start.state, room, exponent) for exponent in exponents]
+    return unbatched(start.completed(_best_of(found)), items)
 
 
-def _search(
-    objective: SetFunction,
-    items: Items,
-    state: State,
-    costs: Float[Array, "batch items"],
-    budget: Float[Array, " batch"],
-    k: int,
-) -> tuple[Selections, tuple[Array, Array]]:
-    """Greedy by gain per cost, and the index and gain of the best single item."""
-    xp = namespace(items.features)
-    left = budget
-    reached = xp.zeros_like(budget)
-    bounds = xp.full_like(budget, xp.inf)
-    affordable = items.mask & (costs <= budget[:, None])
-    available = affordable
-    scale = xp.ones_like(budget)[:, None]
-    single: tuple[Array, Array] | None = None
-    indices: list[Array] = []
-    gains: list[Array] = []
-    values: list[Array] = []
-    while True:
-        seen = objective.gains(items, state)
-        check_gains(objective, seen, items.mask, objective.value(state))
-        all_gains = xp.astype(seen, costs.dtype)
-        if single is None:
-            single = best_available(all_gains, available)
-            scale = _powers_below(single[1])[:, None]
-        payable = xp.where(affordable, all_gains, xp.zeros_like(all_gains))
-        # No set within both limits exceeds what either of them alone allows.
-        by_cost = fractional_knapsack(payable * scale, costs, budget) / scale[:, 0]
-        bounds = xp.minimum(bounds, reached + xp.minimum(by_cost, largest_sum(payable, k)))
-        available = available & (costs <= left[:, None]) & (all_gains > 0)
-        index, _ = best_available(all_gains * scale / costs, available)
-        gain = xp.take_along_axis(all_gains, index[:, None], axis=1)[:, 0]
-        running = xp.any(available, axis=1)
-        if indices and (len(indices) == k or not bool(xp.any(running))):
-            break
-        selected = one_hot(index, items.size) & running[:, None]
-        left = _left_of(left, xp.sum(xp.where(selected, costs, 0.0), axis=1))
-        available = available & ~selected & running[:, None]
-        state = objective.add(items, state, xp.astype(selected, items.features.dtype))
-        gain = xp.where(running, gain, 0.0)
-        reached = reached + gain
-        indices.append(xp.where(running, index, -1))
-        gains.append(gain)
-        values.append(reached)
-    chosen, added, sums = (xp.stack(arrays, axis=1) for arrays in (indices, gains, values))
-    return Selections.of(chosen, added, sums, bounds), single
-
-
-def _better(
-    by_density: Selections, item: Int[Array, " batch"], gain: Float[Array, " batch"]
-) -> Selections:
-    """The single item, in the rows where it is worth more than everything that greedy selected."""
-    xp = namespace(gain)
-    alone = (gain > by_density.values[:, -1])[:, None]
-    first = one_hot(xp.zeros_like(item), by_density.indices.shape[1])
-    instead = xp.where(first, item[:, None], xp.full_like(item[:, None], -1))
-    zeros = xp.zeros_like(by_density.gains)
-    return Selections(
-        indices=xp.where(alone, instead, by_density.indices),
-        gains=xp.where(alone, xp.where(first, gain[:, None], zeros), by_density.gains),
-        values=xp.where(alone, gain[:, None], by_density.values),
-        counts=xp.where(alone[:, 0], xp.ones_like(by_density.counts), by_density.counts),
-        bounds=by_density.bounds,
+def _best_of(found: Sequence[Found]) -> Found:
+    """The best of several searches in every set, or the single item that is better than all."""
+    best, *others = found
+    xp = namespace(best.gains)
+    steps = max(one.indices.shape[1] for one in found)
+    for other in others:
+        is_better = (other.values[:, -1] > best.values[:, -1])[:, None]
+        best = Found(
+            indices=xp.where(
+                is_better, _filled(other.indices, steps, -1), _filled(best.indices, steps, -1)
+            ),
+            gains=xp.where(
+                is_better, _filled(other.gains, steps, 0), _filled(best.gains, steps, 0)
+            ),
+            bounds=xp.minimum(best.bounds, other.bounds),
+            single=best.single,
+            single_gain=best.single_gain,
+        )
+    alone = (best.single_gain > best.values[:, -1])[:, None]
+    first = one_hot(xp.zeros_like(best.single), best.indices.shape[1])
+    instead = xp.where(first, best.single[:, None], xp.full_like(best.single[:, None], -1))
+    gain = xp.where(first, best.single_gain[:, None], xp.zeros_like(best.gains))
+    return Found(
+        indices=xp.where(alone, instead, best.indices),
+        gains=xp.where(alone, gain, best.gains),
+        bounds=best.bounds,
+        single=best.single,
+        single_gain=best.single_gain,
     )
 
 
-def _checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:
+def _filled(rows: Array, steps: int, fill: int) -> Array:
+    """The rows with more columns, which contain `fill`."""
+    xp = namespace(rows)
+    missing = (rows.shape[0], steps - rows.shape[1])
+    more = xp.full(missing, fill, dtype=rows.dtype, device=device_of(rows))
+    return xp.concat([rows, more], axis=1)
+
+
+def _checked_exponents(exponents: Any) -> tuple[float, ...]:
+    allowed = "at least one number, each from 0 to 1"
+    try:
+        found = tuple(float(one) for one in exponents)
+    except (TypeError, ValueError):
+        found = ()
+    if not found or not all(0 <= one <= 1 for one in found):
+        raise InvalidInput("cost_exponents", found=f"{exponents!r:.40}", allowed=allowed)
+    return found
+
+
+def _check_pinned(
+    constraints: Constraints,
+    costs: Float[Array, "batch items"],
+    budget: Float[Array, " batch"],
+    *,
+    single: bool,
+) -> None:
+    for row, pinned in enumerate(constraints.pinned or ()):
+        own = [costs[row, item].item() for item in pinned]
+        if remainder(budget[row].item(), own) < 0:
+            where = "" if single else f" of set {row}"
+            raise InvalidInput(
+                "pinned",
+                message=f"The pinned items{where} cost {math.fsum(own):g}, more than the budget, "
+                f"{budget[row].item():g}.",
+            )
+
+
+def _left_by_pinned(
+    constraints: Constraints, costs: Float[Array, "batch items"], budget: Float[Array, " batch"]
+) -> Float[Array, " batch"]:
+    """What the pinned items leave of the budget, never more."""
+    if constraints.pinned is None:
+        return budget
+    left = [
+        remainder(budget[row].item(), [costs[row, item].item() for item in pinned])
+        for row, pinned in enumerate(constraints.pinned)
+    ]
+    return namespace(budget).asarray(left, dtype=budget.dtype, device=device_of(budget))
+
+
+def remainder(amount: float, costs: list[float]) -> float:
+    """The amount less the costs, rounded down: fsum rounds once, to the nearest number."""
+    terms = [amount, *(-cost for cost in costs)]
+    left = math.fsum(terms)
+    return math.nextafter(left, -math.inf) if math.fsum([*terms, -left]) < 0 else left
+
+
+def checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:
+    """The costs of all items in float64, after they were checked; 1 for padding."""
     xp = namespace(items.features)
     paid = _in_full_precision(costs, items)
     paid = paid[None, :] if paid.ndim == 1 else paid
@@ -161,7 +182,8 @@ def _checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:
     return paid
 
 
-def _checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
+def checked_budget(budget: Any, items: Items) -> Float[Array, " batch"]:
+    """The budget of every set in float64, after it was checked."""
     xp = namespace(items.features)
     limit = _in_full_precision(budget, items)
     if limit.ndim > 1 or (limit.ndim == 1 and limit.shape[0] not in {1, items.batch}):
@@ -185,28 +207,12 @@ def _scaled(
     budget can be anything that does.
     """
     xp = namespace(costs)
-    scale = _powers_below(budget)
+    scale = powers_below(budget)
     can_be_paid = costs <= budget[:, None]
     budget = budget * scale
     paid = xp.where(can_be_paid, costs, xp.zeros_like(costs)) * scale[:, None]
     paid = xp.maximum(paid, xp.broadcast_to((budget * 2.0**-64)[:, None], paid.shape))
     return xp.where(can_be_paid, paid, 2 * budget[:, None]), budget
-
-
-def _powers_below(numbers: Float[Array, " batch"]) -> Float[Array, " batch"]:
-    """The powers of 2 that scale numbers to between ½ and 1, as far as there are any; 1 for 0."""
-    exponents = [math.frexp(one)[1] if 0 < one < math.inf else 0 for one in numbers.tolist()]
-    powers = [math.ldexp(1.0, -max(-1022, exponent)) for exponent in exponents]
-    return namespace(numbers).asarray(powers, dtype=numbers.dtype, device=device_of(numbers))
-
-
-def _left_of(amount: Float[Array, " batch"], cost: Float[Array, " batch"]) -> Array:
-    """What a cost leaves of an amount, never more: the error of a difference is known exactly."""
-    xp = namespace(amount)
-    left = amount - cost
-    taken = left - amount
-    error = (amount - (left - taken)) - (cost + taken)
-    return xp.where(error < 0, xp.nextafter(left, xp.full_like(left, -xp.inf)), left)
 
 
 def _in_full_precision(amounts: Any, items: Items) -> Array:

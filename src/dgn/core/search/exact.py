@@ -7,17 +7,26 @@ r − 1 next ones in that order; children whose bound does not beat the best set
 gain never grows on the way down, so the gains of a parent are ceilings for its children: a
 candidate whose ceiling is too low is not evaluated again. Nodes are expanded many at a time, as
 rows of one batch, the most promising first.
+
+Given and pinned items are part of the state of the root. With groups, a candidate leaves a node
+when its group is full there. All largest sets that the quotas allow have the same size, so that a
+search still looks at sets of one size alone.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from dgn.core.arrays import Array, Float, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.search._checks import checked_count, checked_items, over_sets, single
-from dgn.core.search.greedy import greedy
+from dgn.core.search._checks import checked_count, checked_items, over_sets
+from dgn.core.search.constrained import begin
+from dgn.core.search.constraints import Constraints, Room, as_numpy
+from dgn.core.search.greedy import search_sets
 from dgn.core.search.selection import Certificate, Selection, Selections, largest_sum
 from dgn.errors import InvalidInput, SearchTooLarge
 
@@ -36,6 +45,10 @@ def exact(
     k: int,
     *,
     context: State | None = None,
+    given: Any = None,
+    pinned: Any = None,
+    groups: Any = None,
+    max_per_group: Any = None,
     max_nodes: int = 1_000_000,
 ) -> Selection | Selections:
     """Find the best set of at most k items and prove it, in the order in which greedy selects.
@@ -47,6 +60,10 @@ def exact(
         items: Items, or an array of features: [items, features] or [batch, items, features].
         k: The number of items to select.
         context: What is already covered: f(· | context) is maximized instead of f.
+        given: Items that are already there, as for `greedy`.
+        pinned: Items that must be selected, as for `greedy`.
+        groups: The group of every item, as for `greedy`.
+        max_per_group: The most items of each group, as for `greedy`.
         max_nodes: The number of partial sets after which the search gives up.
 
     Returns:
@@ -61,34 +78,100 @@ def exact(
     items = checked_items(objective, items, context)
     count, max_nodes = checked_count(k), checked_count(max_nodes, "max_nodes")
 
-    def search(function: SetFunction, own: Items, given: State | None) -> Selection:
-        most = min(count, int(namespace(own.mask).sum(own.mask)))
-        first_guess = single(greedy(function, own, most, context=given))
-        branching = _Search(function, own, most, given, max_nodes, first_guess)
-        best = branching.run()
-        if set(best) == set(first_guess.indices):
-            ordered = first_guess
-        else:
-            ordered = _in_greedy_order(function, own, best, given)
-        value = ordered.values[-1]
-        if not math.isclose(value, branching.best_value, rel_tol=branching.tolerance):
-            raise InvalidInput(
-                "objective",
-                message=f"{type(objective).__name__} gives the same set the values {value:g} and "
-                f"{branching.best_value:g}, depending on the items around it; use greedy.",
-            )
-        return Selection(ordered.indices, ordered.gains, ordered.values, Certificate(value, value))
+    constraints = Constraints.of(
+        items.mask,
+        count,
+        single=items.single,
+        given=given,
+        pinned=pinned,
+        groups=groups,
+        max_per_group=max_per_group,
+    )
 
-    return over_sets(search, objective, items, context)
+    def search(
+        function: SetFunction, own: Items, context: State | None, limits: Constraints
+    ) -> Selection:
+        room = limits.room(own.mask, count)
+        start = begin(function, own, context, limits)
+        pinned, gains = start.pinned[0].tolist(), start.gains[0].tolist()
+        if not bool(namespace(own.mask).any(room.allowed)):
+            return Selection.of(pinned, gains, -math.inf, own.features)
+        is_free = limits.given is None and limits.pinned is None
+        added = _best_in(room, function, own, context if is_free else start.state, max_nodes)
+        if not pinned:
+            return added
+        indices, gains = [*pinned, *added.indices], [*gains, *added.gains]
+        return Selection.of(indices, gains, -math.inf, own.features)  # nothing exceeds it
+
+    return over_sets(search, objective, items, context, constraints)
 
 
-def _in_greedy_order(
-    objective: SetFunction, items: Items, chosen: tuple[int, ...], context: State | None
+def _best_in(
+    room: Room, objective: SetFunction, items: Items, context: State | None, max_nodes: int
 ) -> Selection:
-    xp = namespace(items.features)
-    kept = xp.asarray([i in chosen for i in range(items.size)], device=device_of(items.features))
-    only_chosen = Items(items.features, kept[None, :])
-    return single(greedy(objective, only_chosen, len(chosen), context=context))
+    """The best set of items that are allowed, in the order in which greedy selects them."""
+    allowed = room.allowed[0]
+    xp, device = namespace(allowed), device_of(allowed)
+    most = min(int(room.counts[0]), int(xp.sum(allowed)))
+    limits, in_groups = Constraints(), None
+    if room.groups is not None and room.quotas is not None:
+        in_groups = _Groups(room.groups[0], room.quotas[0])
+        limits = Constraints(groups=as_numpy(room.groups), quotas=as_numpy(room.quotas)[0])
+        most = min(most, in_groups.rank(allowed))
+    own = Items(items.features, room.allowed)
+    first_guess = search_sets(objective, own, context, limits, most)[0]
+    branching = _Search(objective, own, most, context, max_nodes, first_guess, in_groups)
+    best = branching.run()
+    ordered = first_guess
+    if set(best) != set(first_guess.indices):
+        kept = xp.asarray([[index in best for index in range(items.size)]], device=device)
+        chosen = Items(items.features, kept)
+        ordered = search_sets(objective, chosen, context, Constraints(), len(best))[0]
+    value = ordered.values[-1]
+    if not math.isclose(value, branching.best_value, rel_tol=branching.tolerance):
+        raise InvalidInput(
+            "objective",
+            message=f"{type(objective).__name__} gives the same set the values {value:g} and "
+            f"{branching.best_value:g}, depending on the items around it; use greedy.",
+        )
+    return Selection(ordered.indices, ordered.gains, ordered.values, Certificate(value, value))
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """The groups of the items, and how many of each may be selected.
+
+    Attributes:
+        groups: [items], the group of every item.
+        quotas: [groups].
+    """
+
+    groups: Array
+    quotas: Array
+
+    def rank(self, allowed: Array) -> int:
+        """The size of the largest sets of these items that the quotas allow."""
+        members = np.bincount(as_numpy(self.groups)[as_numpy(allowed)], minlength=len(self.quotas))
+        return int(np.minimum(members, as_numpy(self.quotas)).sum())
+
+    def of(self, items: Array) -> _Groups:
+        """The quotas of some of the items."""
+        return _Groups(namespace(items).take(self.groups, items, axis=0), self.quotas)
+
+    def left(self, chosen: Array) -> Array:
+        """[nodes, items], how many of the group of each item may join `chosen`, [nodes, size]."""
+        xp = namespace(chosen)
+        flat = xp.take(self.groups, xp.reshape(chosen, (-1,)), axis=0)
+        own = xp.reshape(flat, chosen.shape)
+        used = xp.sum(own[:, :, None] == self.groups[None, None, :], axis=1, dtype=xp.int64)
+        return xp.take(self.quotas, self.groups, axis=0)[None, :] - used
+
+    def excluded_pairs(self, chosen: Array, order: Array) -> Array:
+        """[nodes, items, items], which two items, in this order, may not both join `chosen`."""
+        xp = namespace(chosen)
+        groups = xp.reshape(xp.take(self.groups, xp.reshape(order, (-1,)), axis=0), order.shape)
+        is_last = xp.take_along_axis(self.left(chosen), order, axis=1) < 2
+        return (groups[:, :, None] == groups[:, None, :]) & is_last[:, :, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +215,10 @@ class _Search:
         context: State | None,
         max_nodes: int,
         first_guess: Selection,
+        groups: _Groups | None,
     ) -> None:
         self.objective, self.items, self.k = objective, items, k
+        self.groups = groups
         self.xp = namespace(items.features)
         self.context = context
         self.best_set = first_guess.indices
@@ -181,6 +266,7 @@ class _Search:
                 "fewer items, or use lazy_greedy, whose certificate says how good its set is."
             )
         self.items = items.gather(kept[None, :])
+        self.groups = None if self.groups is None else self.groups.of(kept)
         return kept.tolist()
 
     def _root_node(self) -> _Nodes:
@@ -226,11 +312,16 @@ class _Search:
         gain = xp.take_along_axis(gains, position[:, None], axis=1)[:, 0]
         later = xp.arange(self.items.size, device=device_of(position)) > position[:, None]
         ceilings = xp.where(later, gains, xp.full_like(gains, -xp.inf))
+        ceilings = xp.take_along_axis(ceilings, xp.argsort(order, axis=1), axis=1)
+        chosen = xp.concat([xp.take(nodes.chosen, parent, axis=0), item], axis=1)
+        if self.groups is not None:
+            is_open = self.groups.left(chosen) > 0
+            ceilings = xp.where(is_open, ceilings, xp.full_like(ceilings, -xp.inf))
         return _Nodes(
             state=self._joined(nodes.state.rows(parent), item),
             values=xp.take(nodes.values, parent, axis=0) + gain,
-            chosen=xp.concat([xp.take(nodes.chosen, parent, axis=0), item], axis=1),
-            ceilings=xp.take_along_axis(ceilings, xp.argsort(order, axis=1), axis=1),
+            chosen=chosen,
+            ceilings=ceilings,
             bounds=bounds[promising_last],
         )
 
@@ -239,6 +330,9 @@ class _Search:
         xp = self.xp
         order, gains = self._sorted_gains(nodes)
         bounds = nodes.values[:, None, None] + gains[:, :, None] + gains[:, None, :]
+        if self.groups is not None:
+            excluded = self.groups.excluded_pairs(nodes.chosen, order)
+            bounds = xp.where(excluded, xp.full_like(bounds, -xp.inf), bounds)
         parent, first, second = xp.nonzero(bounds > self._to_beat)
         (ordered,) = xp.nonzero(first < second)
         parent, ranks = parent[ordered], xp.stack([first[ordered], second[ordered]], axis=1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dgn.core import native
-from dgn.core.arrays import Array, Bool, Float, Int, cast_like, device_of, is_array, namespace
+from dgn.core.arrays import Array, Float, cast_like, device_of, is_array, namespace
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search._checks import (
     check_gains,
@@ -20,6 +20,8 @@ from dgn.core.search._checks import (
     is_usual,
     unbatched,
 )
+from dgn.core.search.constrained import begin, best_available, constrained_greedy, one_hot
+from dgn.core.search.constraints import Constraints
 from dgn.core.search.large import search_lazily
 from dgn.core.search.selection import Certificate, Selection, Selections, largest_sum
 from dgn.core.search.sparse import is_sparse, sparse_set
@@ -35,12 +37,17 @@ def greedy(
     k: int,
     *,
     context: State | None = None,
+    given: Any = None,
+    pinned: Any = None,
+    groups: Any = None,
+    max_per_group: Any = None,
 ) -> Selection | Selections:
     """Select up to k items of every set, each time the one with the largest gain.
 
     For a monotone submodular f, the value is at least 1 − 1/e of the best possible one (Nemhauser
     et al., 1978); the certificate says how much for this particular set. Ties go to the lowest
-    index, no item is selected twice, and a set with fewer than k items returns all of them.
+    index, no item is selected twice, and a set with fewer than k items returns all of them. With
+    groups, the value is at least 1/2 of the best possible one (Fisher et al., 1978).
 
     Args:
         objective: The set function f.
@@ -48,6 +55,16 @@ def greedy(
             SciPy sparse matrix, [items, features].
         k: The number of items to select.
         context: What is already covered: f(· | context) is maximized instead of f.
+        given: Items of the set that are already there: f(· | given) is maximized, and they are
+            never selected. For one set, their indices or booleans, [items]; for a batch, booleans,
+            [batch, items], or one list of indices for each set.
+        pinned: Items that must be selected, passed like `given`. They come first, in the order of
+            their indices as passed, and count towards k; the certificate compares with the best
+            set that contains them.
+        groups: An integer for each item, [items] or [batch, items]. Numbers below 0 belong to no
+            group.
+        max_per_group: How many items of one group may be selected: one number of at least 1, or
+            one number of at least 0 for each group from 0 on.
 
     Returns:
         One Selection for a single set, Selections for a batch.
@@ -60,20 +77,38 @@ def greedy(
         selected 0 (+1.1), 2 (+0.693): at least 84.9% of the best possible set
     """
     k = checked_count(k)
+    limits = {"given": given, "pinned": pinned, "groups": groups, "max_per_group": max_per_group}
     if is_sparse(items):
-        return search_lazily(sparse_set(objective, items, context), k)
-    if context is None:
+        large = sparse_set(objective, items, context)
+        return search_lazily(large, k, Constraints.of(large.mask, k, single=True, **limits))
+    is_free = given is None and pinned is None and groups is None and max_per_group is None
+    if context is None and is_free:
         selection = _search_at_once(objective, items, k)
         if selection is not None:
             return selection
     items = checked_items(objective, items, context)
-    state = objective.empty(items, context)
+    constraints = Constraints.of(items.mask, k, single=items.single, **limits)
+    return unbatched(search_sets(objective, items, context, constraints, k), items)
+
+
+def search_sets(
+    objective: SetFunction,
+    items: Items,
+    context: State | None,
+    constraints: Constraints,
+    k: int,
+) -> Selections:
+    """Greedy on items and constraints that were checked."""
+    if constraints.limits_choice:
+        return constrained_greedy(objective, items, context, constraints, k)
+    state = begin(objective, items, context, constraints).state
+    allowed = constraints.room(items.mask, k).allowed
     coverage = compiled_coverage(objective, items.features)
     if coverage is None:
-        return unbatched(_search(objective, items, state, k), items)
-    level = None if context is None else state.level
-    arrays, _ = _run_kernel(coverage, items.features, items.mask, level, k)
-    return unbatched(Selections.of(*arrays), items)
+        return _search(objective, items, state, k, allowed)
+    level = None if context is None and constraints.given is None else state.level
+    arrays, _ = _run_kernel(coverage, items.features, allowed, level, k)
+    return Selections.of(*arrays)
 
 
 def top_k(scores: Array, k: int, mask: Array = None) -> Selection | Selections:
@@ -184,10 +219,12 @@ def _run_kernel(
     return tuple(namespace(features).asarray(one) for one in arrays), numbers
 
 
-def _search(objective: SetFunction, items: Items, state: State, k: int) -> Selections:
+def _search(
+    objective: SetFunction, items: Items, state: State, k: int, allowed: Array = None
+) -> Selections:
     """The plain form, for every set function and every array library."""
     xp = namespace(items.features)
-    available = items.mask
+    available = items.mask if allowed is None else allowed
     indices: list[Array] = []
     gains: list[Array] = []
     seen: list[Array] = []
@@ -215,18 +252,3 @@ def _least_bound(
     xp = namespace(values)
     before = xp.concat([xp.zeros_like(values[:, :1]), values], axis=1)
     return xp.min(before + largest_sum(gains, k), axis=1)
-
-
-def best_available(
-    scores: Float[Array, "batch items"], available: Bool[Array, "batch items"]
-) -> tuple[Int[Array, " batch"], Float[Array, " batch"]]:
-    """The index and the score of the best available item of every set, the lowest index first."""
-    xp = namespace(scores)
-    scores = xp.where(available, scores, -xp.inf)
-    return xp.argmax(scores, axis=1), xp.max(scores, axis=1)
-
-
-def one_hot(indices: Int[Array, " batch"], size: int) -> Bool[Array, "batch size"]:
-    """True at one index per row."""
-    xp = namespace(indices)
-    return xp.arange(size, device=device_of(indices))[None, :] == indices[:, None]

@@ -7,6 +7,7 @@ every item, so that nothing but the features has the size of the ground set.
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -23,7 +24,8 @@ from dgn.core.search._checks import (
     compiled_for_numpy,
     over_sets,
 )
-from dgn.core.search.selection import Selection, Selections, largest_sum
+from dgn.core.search.constraints import Constraints, Quotas, Room
+from dgn.core.search.selection import Selection, Selections
 from dgn.core.search.sparse import is_sparse, sparse_set
 from dgn.errors import InvalidInput
 
@@ -38,6 +40,10 @@ def lazy_greedy(
     k: int,
     *,
     context: State | None = None,
+    given: Any = None,
+    pinned: Any = None,
+    groups: Any = None,
+    max_per_group: Any = None,
 ) -> Selection | Selections:
     """Select the same items as greedy, with far fewer evaluations (Minoux, 1978).
 
@@ -51,29 +57,44 @@ def lazy_greedy(
             SciPy sparse matrix, [items, features].
         k: The number of items to select.
         context: What is already covered: f(· | context) is maximized instead of f.
+        given: Items that are already there, as for `greedy`.
+        pinned: Items that must be selected, as for `greedy`.
+        groups: The group of every item, as for `greedy`.
+        max_per_group: The most items of each group, as for `greedy`.
 
     Returns:
         One Selection for a single set, Selections for a batch.
     """
     k = checked_count(k)
+    limits = {"given": given, "pinned": pinned, "groups": groups, "max_per_group": max_per_group}
     if is_sparse(items):
-        return search_lazily(sparse_set(objective, items, context), k)
+        large = sparse_set(objective, items, context)
+        return search_lazily(large, k, Constraints.of(large.mask, k, single=True, **limits))
     items = checked_items(objective, items, context)
 
-    def search(function: SetFunction, own: Items, given: State | None) -> Selection:
+    def search(
+        function: SetFunction, own: Items, context: State | None, constraints: Constraints
+    ) -> Selection:
         coverage = compiled_for_numpy(function, own.features)
         if coverage is not None:
-            level = function.empty(own.slice(0, 1), given).level[0]
-            return search_lazily(LargeSet(coverage, own.features[0], own.mask[0], level), k)
-        growing = _GrowingSelection(function, own, given)
-        queue = _CeilingQueue(growing.all_gains(), own.mask[0])
-        bound = growing.bound(queue.ceilings, k)
-        while len(growing.indices) < k and not queue.is_empty():
-            index, gain = _pop_best(queue, growing)
-            growing.select(index, gain)
-        return growing.finish(min(bound, growing.bound(growing.all_gains(), k)))
+            level = function.empty(own.slice(0, 1), context).level[0]
+            large = LargeSet(coverage, own.features[0], own.mask[0], level)
+            return search_lazily(large, k, constraints)
+        growing = _GrowingSelection(function, own, context)
+        room = growing.begin(constraints, k)
+        quotas = Quotas(room)
+        queue = _CeilingQueue(growing.all_gains(), room.allowed[0])
+        bound = growing.bound(queue.ceilings, room)
+        for step in range(int(room.counts[0])):
+            best = _pop_best(queue, growing, quotas, step)
+            if best is None:
+                break
+            growing.select(*best)
+            quotas.take(best[0])
+        return growing.finish(min(bound, growing.bound(growing.all_gains(), room)))
 
-    return over_sets(search, objective, items, context)
+    constraints = Constraints.of(items.mask, k, single=items.single, **limits)
+    return over_sets(search, objective, items, context, constraints)
 
 
 def stochastic_greedy(
@@ -84,6 +105,10 @@ def stochastic_greedy(
     seed: int = 0,
     epsilon: float = 0.1,
     context: State | None = None,
+    given: Any = None,
+    pinned: Any = None,
+    groups: Any = None,
+    max_per_group: Any = None,
 ) -> Selection | Selections:
     """Select up to k items, each the best of a random sample of (n/k)·log(1/ε) items.
 
@@ -99,23 +124,38 @@ def stochastic_greedy(
         seed: The seed of the random samples.
         epsilon: Between 0 and 1; smaller values draw larger samples.
         context: What is already covered: f(· | context) is maximized instead of f.
+        given: Items that are already there, as for `greedy`.
+        pinned: Items that must be selected, as for `greedy`.
+        groups: Refused: samples that ignore the groups have no guarantee.
+        max_per_group: Refused, like `groups`.
 
     Returns:
         One Selection for a single set, Selections for a batch.
     """
+    if groups is not None or max_per_group is not None:
+        raise InvalidInput(
+            "groups",
+            message="stochastic_greedy has no guarantee for groups and does not take them; use "
+            "lazy_greedy, which does.",
+        )
     k = checked_count(k)
     if not isinstance(cast("Any", epsilon), float) or not 0 < epsilon < 1:
         raise InvalidInput("epsilon", found=repr(epsilon), allowed="a number between 0 and 1")
     seed = checked_count(seed, "seed", 0)
     if is_sparse(items):
         large = sparse_set(objective, items, context)
-        return search_samples(large, k, seed, epsilon)
+        constraints = Constraints.of(large.mask, k, single=True, given=given, pinned=pinned)
+        return search_samples(large, k, seed, epsilon, constraints)
     items = checked_items(objective, items, context)
 
-    def search(function: SetFunction, own: Items, given: State | None) -> Selection:
-        growing = _GrowingSelection(function, own, given)
-        remaining = np.asarray([i for i, real in enumerate(own.mask[0].tolist()) if real])
-        sample_size = math.ceil(len(remaining) / k * math.log(1 / epsilon))
+    def search(
+        function: SetFunction, own: Items, context: State | None, constraints: Constraints
+    ) -> Selection:
+        growing = _GrowingSelection(function, own, context)
+        room = growing.begin(constraints, k)
+        count = k - len(growing.indices)
+        remaining = np.asarray([i for i, free in enumerate(room.allowed[0].tolist()) if free])
+        sample_size = math.ceil(len(remaining) / max(1, count) * math.log(1 / epsilon))
         random = np.random.default_rng(seed)
         while len(growing.indices) < k and len(remaining):
             size = min(sample_size, len(remaining))
@@ -125,18 +165,43 @@ def stochastic_greedy(
             gain = gains[best].item()
             growing.select(int(remaining[chosen[best]]), gain)
             remaining = np.delete(remaining, chosen[best])
-        return growing.finish(growing.bound(growing.all_gains(), k))
+        return growing.finish(growing.bound(growing.all_gains(), room))
 
-    return over_sets(search, objective, items, context)
+    constraints = Constraints.of(items.mask, k, single=items.single, given=given, pinned=pinned)
+    return over_sets(search, objective, items, context, constraints)
 
 
-def search_lazily(large: LargeSet, k: int) -> Selection:
+def search_lazily(large: LargeSet, k: int, constraints: Constraints) -> Selection:
     """The search by a compiled kernel; the certificate is that of the first and the last prefix."""
-    indices, gains, first, after = large.lazy(k)
+    large, room, pinned, pinned_gains = _begun(large, k, constraints)
+    count = int(room.counts[0])
+    if not count:
+        return Selection.of(pinned, pinned_gains, -math.inf, large.gains())
+    groups, quotas = (None if one is None else one[0] for one in (room.groups, room.quotas))
+    indices, gains, first, after = large.lazy(count, groups, quotas)
     left = after.gains()
     left[indices] = 0
-    bound = math.fsum(gains) + largest_sum(left[None, :], k)[0].item()
-    return Selection.of(indices, gains, min(bound, largest_sum(first[None, :], k)[0].item()), left)
+    bound = math.fsum(gains) + room.largest_gain(left[None, :])[0].item()
+    bound = min(bound, room.largest_gain(first[None, :])[0].item())
+    if pinned:
+        missing, gains = bound - math.fsum(gains), [*pinned_gains, *gains]
+        # From the sum as it is rounded in a selection, so that the best set is seen to be the best.
+        bound = list(itertools.accumulate(gains))[-1] + missing
+    return Selection.of([*pinned, *indices], gains, bound, left)
+
+
+def _begun(
+    large: LargeSet, k: int, constraints: Constraints
+) -> tuple[LargeSet, Room, list[int], list[float]]:
+    """The set after what is given and pinned; what is left to a search; the pinned items, gains."""
+    mask = large.mask
+    large = large.raised(*constraints.given_of(0))
+    gains: list[float] = []
+    for item in constraints.pinned_of(0):
+        gains.append(large.gains(np.asarray([item], np.int64))[0].item())
+        large = large.raised(item)
+    room = constraints.room(mask, k)
+    return large.limited(room.allowed[0]), room, list(constraints.pinned_of(0)), gains
 
 
 class _GrowingSelection:
@@ -152,6 +217,14 @@ class _GrowingSelection:
         self.indices: list[int] = []
         self.gains: list[float] = []
         self.value = 0.0
+
+    def begin(self, constraints: Constraints, k: int) -> Room:
+        """Add what is given and what is pinned; returns what is left to a search."""
+        for index in constraints.given_of(0):
+            self._cover(index)
+        for index in constraints.pinned_of(0):
+            self.select(index, self.gains_of([index])[0].item())
+        return constraints.room(self.items.mask, k)
 
     def gains_of(self, indices: Sequence[int] | Array) -> Float[Array, " chosen"]:
         """f(v | selected items) of these items, [chosen]."""
@@ -182,41 +255,51 @@ class _GrowingSelection:
         assert self._coverage is not None  # noqa: S101
         return LargeSet(self._coverage, self._features, self.items.mask[0], self.level.level[0])
 
-    def select(self, index: int, gain: float) -> None:
-        """Add one item."""
+    def _cover(self, index: int) -> None:
         item = self.items.slice(index, index + 1)
         state = self.objective.empty(item, self.level)
         self.level = self.objective.add(item, state, self.xp.ones_like(state.outside))
+
+    def select(self, index: int, gain: float) -> None:
+        """Add one item."""
+        self._cover(index)
         self.indices.append(index)
         self.gains.append(gain)
         # Gains add up to the value; the difference of two values would drown in the context's.
         self.value += gain
 
-    def bound(self, ceilings: Float[Array, " items"], k: int) -> float:
-        """What no set of k items can exceed if no gain exceeds its ceiling."""
-        return self.value + largest_sum(ceilings[None, :], k)[0].item()
+    def bound(self, ceilings: Float[Array, " items"], room: Room) -> float:
+        """What no allowed set can exceed if no gain exceeds its ceiling."""
+        return self.value + room.largest_gain(ceilings[None, :])[0].item()
 
     def finish(self, bound: float) -> Selection:
         """The selection as it stands."""
         return Selection.of(self.indices, self.gains, bound, self.items.features)
 
 
-def _pop_best(queue: _CeilingQueue, growing: _GrowingSelection) -> tuple[int, float]:
-    """Remove the item with the largest current gain from the queue.
+def _pop_best(
+    queue: _CeilingQueue, growing: _GrowingSelection, quotas: Quotas, current: int
+) -> tuple[int, float] | None:
+    """Remove the item with the largest current gain from the queue; None if none is allowed.
 
     Outdated items are evaluated again in blocks that double: a call is expensive, an item cheap.
+    `current` is the number of items that were selected since the queue was made.
     """
-    current = len(growing.indices)
     block = _FIRST_BLOCK
-    while True:
+    while not queue.is_empty():
         ceiling, index, stamp = queue.top()
-        if stamp == current:
+        if not quotas.allow(index):
+            queue.pop()
+        elif stamp == current:
             queue.pop()
             return index, ceiling
-        outdated = queue.pop_outdated(current, block)
-        for index, gain in zip(outdated, growing.gains_of(outdated).tolist(), strict=True):
-            queue.push(gain, index, current)
-        block = min(2 * block, _LARGEST_BLOCK)
+        else:
+            popped = queue.pop_outdated(current, block)
+            outdated = [one for one in popped if quotas.allow(one)] or popped[:1]
+            for one, gain in zip(outdated, growing.gains_of(outdated).tolist(), strict=True):
+                queue.push(gain, one, current)
+            block = min(2 * block, _LARGEST_BLOCK)
+    return None
 
 
 class _CeilingQueue:
@@ -275,13 +358,15 @@ class _CeilingQueue:
         return heads[-1][1]
 
 
-def search_samples(large: LargeSet, k: int, seed: int, epsilon: float) -> Selection:
+def search_samples(
+    large: LargeSet, k: int, seed: int, epsilon: float, constraints: Constraints
+) -> Selection:
     """Stochastic greedy; see `stochastic_greedy`."""
-    remaining = np.arange(len(large))
-    sample_size = math.ceil(len(large) / k * math.log(1 / epsilon))
+    large, room, indices, gains = _begun(large, k, constraints)
+    remaining = np.flatnonzero(room.allowed[0])
+    count = max(1, k - len(indices))
+    sample_size = math.ceil(len(remaining) / count * math.log(1 / epsilon))
     random = np.random.default_rng(seed)
-    indices: list[int] = []
-    gains: list[float] = []
     while len(indices) < k and len(remaining):
         size = min(sample_size, len(remaining))
         chosen = np.sort(random.choice(len(remaining), size, replace=False, shuffle=False))
@@ -294,5 +379,5 @@ def search_samples(large: LargeSet, k: int, seed: int, epsilon: float) -> Select
         remaining = np.delete(remaining, chosen[best])
     left = large.gains()
     left[indices] = 0
-    bound = math.fsum(gains) + largest_sum(left[None, :], k)[0].item()
+    bound = math.fsum(gains) + room.largest_gain(left[None, :])[0].item()
     return Selection.of(indices, gains, bound, left)

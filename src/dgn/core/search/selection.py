@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dgn.core.arrays import Array, Float, device_of, namespace
+from dgn.core.arrays import Array, Float, Int, device_of, namespace
 
 
 @dataclass(frozen=True)
@@ -157,16 +157,22 @@ class Selections:
         return xp.where(xp.isnan(self.bounds), xp.zeros_like(reached), ratios)
 
 
-def largest_sum(gains: Float[Array, "*batch items"], k: int) -> Float[Array, "*batch"]:
+def largest_sum(
+    gains: Float[Array, "*batch items"], k: int | Int[Array, "*batch"]
+) -> Float[Array, "*batch"]:
     """The sum of the k largest gains along the last axis; padding, whose gain is 0, adds nothing.
 
     They are added from the smallest one on, so that a sum does not depend on how many zeros
-    there are.
+    there are. `k` is one number of at least 1, or one number of at least 0 for each row.
     """
     xp = namespace(gains)
-    if gains.shape[-1] > 16 * k and hasattr(xp, "partition"):  # NumPy; of many items, a few count
-        gains = xp.partition(gains, -k, axis=-1)[..., -k:]
-    largest = xp.sort(gains, axis=-1)[..., -k:]
+    most = k if isinstance(k, int) else max(1, int(xp.max(k)))
+    if gains.shape[-1] > 16 * most and hasattr(xp, "partition"):  # NumPy; a few of many items count
+        gains = xp.partition(gains, -most, axis=-1)[..., -most:]
+    largest = xp.sort(gains, axis=-1)[..., -most:]
+    if not isinstance(k, int):
+        rank = xp.arange(largest.shape[-1], 0, -1, device=device_of(gains))
+        largest = xp.where(rank <= k[..., None], largest, xp.zeros_like(largest))
     return xp.astype(xp.cumulative_sum(largest, axis=-1, dtype=xp.float64)[..., -1], gains.dtype)
 
 

@@ -14,14 +14,14 @@ uint32_t dgn_version(void) { return DGN_VERSION; }
 
 /* The sizes of the structures that Python fills, in the order in which library.py names them. */
 const int64_t dgn_sizes[] = {
-    sizeof(dgn_input),         sizeof(dgn_result), sizeof(dgn_budget), sizeof(dgn_part),
+    sizeof(dgn_input),         sizeof(dgn_result), sizeof(dgn_limits), sizeof(dgn_part),
     sizeof(dgn_tokens),        sizeof(dgn_words),
     sizeof(dgn_facet_weights), sizeof(dgn_query),  sizeof(dgn_facets_result),
     sizeof(dgn_layers),        sizeof(dgn_gradients),
 };
 
 typedef void search(const dgn_input *, const dgn_result *);
-typedef void budgeted_search(const dgn_input *, const dgn_result *, const dgn_budget *);
+typedef void constrained_search(const dgn_input *, const dgn_result *, const dgn_limits *);
 typedef void some_gains(const dgn_input *, const int64_t *, int64_t, int64_t, void *, void *);
 typedef void lazy_search(const dgn_input *, dgn_part *);
 typedef void describe(const dgn_tokens *, const int64_t *, const int64_t *, int64_t, float *,
@@ -33,7 +33,7 @@ typedef void unfold_slope(const dgn_layers *, const dgn_choices *, const dgn_gra
 typedef void in_parallel(void (*)(void *), void *, unsigned, unsigned);
 
 search dgn_greedy_baseline;
-budgeted_search dgn_budgeted_baseline;
+constrained_search dgn_constrained_baseline;
 some_gains dgn_gains_baseline;
 lazy_search dgn_lazy_baseline;
 describe dgn_describe_baseline;
@@ -45,7 +45,7 @@ int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, in
                                  int64_t);
 #ifdef DGN_X86
 search dgn_greedy_avx2, dgn_greedy_avx512;
-budgeted_search dgn_budgeted_avx2, dgn_budgeted_avx512;
+constrained_search dgn_constrained_avx2, dgn_constrained_avx512;
 some_gains dgn_gains_avx2, dgn_gains_avx512;
 lazy_search dgn_lazy_avx2, dgn_lazy_avx512;
 describe dgn_describe_avx2, dgn_describe_avx512;
@@ -82,20 +82,20 @@ void dgn_greedy(int32_t isa, const dgn_input *input, const dgn_result *result) {
     dgn_greedy_baseline(input, result);
 }
 
-void dgn_budgeted(int32_t isa, const dgn_input *input, const dgn_result *result,
-                  const dgn_budget *budget) {
+void dgn_constrained(int32_t isa, const dgn_input *input, const dgn_result *result,
+                     const dgn_limits *limits) {
 #ifdef DGN_X86
     if (isa == 2) {
-        dgn_budgeted_avx512(input, result, budget);
+        dgn_constrained_avx512(input, result, limits);
         return;
     }
     if (isa == 1) {
-        dgn_budgeted_avx2(input, result, budget);
+        dgn_constrained_avx2(input, result, limits);
         return;
     }
 #endif
     (void)isa;
-    dgn_budgeted_baseline(input, result, budget);
+    dgn_constrained_baseline(input, result, limits);
 }
 
 /* `work` has room for 5 * width numbers. */

@@ -62,12 +62,12 @@ void DGN_NAMED(dgn_greedy, DGN_ISA)(const dgn_input *input, const dgn_result *re
         search_f(input, result);
 }
 
-void DGN_NAMED(dgn_budgeted, DGN_ISA)(const dgn_input *input, const dgn_result *result,
-                                        const dgn_budget *budget) {
+void DGN_NAMED(dgn_constrained, DGN_ISA)(const dgn_input *input, const dgn_result *result,
+                                           const dgn_limits *limits) {
     if (input->is_double)
-        budgeted_d(input, result, budget);
+        constrained_d(input, result, limits);
     else
-        budgeted_f(input, result, budget);
+        constrained_f(input, result, limits);
 }
 
 void DGN_NAMED(dgn_gains, DGN_ISA)(const dgn_input *input, const int64_t *rows,

@@ -67,18 +67,30 @@ typedef struct {
     dgn_range *range;
 } dgn_result;
 
-/* The costs of items, [sets, items], what may be spent, [sets], and the best single item of each set
- * that can be paid, with its gain. `density` and `order` have room for every item of a set. The gains,
- * values and bounds of the result are double.
+/* What limits a search besides k: how many items of each set may be selected, [sets], at most k of the
+ * input. If there are costs, [sets, items], and a budget for each set, items without a gain are not
+ * selected, and gains are compared after a division by `divisors`, [sets, items] (NULL for 1): powers
+ * of the costs. If there are groups, [sets, items], numbers from 0 on, at most quotas[set, group] items
+ * of each are selected. costs and groups may be NULL.
+ *
+ * The best single item of each set, with its gain, is a result, too; -1 if none is allowed. `density`
+ * has room for every item of a set, `order` for twice as many, and `used` for twice as many numbers as
+ * there are groups. The gains and bounds of the result are double, and it has no values.
  */
 typedef struct {
+    const int64_t *counts;
     const double *costs;
     const double *budgets;
+    const double *divisors;
+    const int64_t *groups;
+    const int64_t *quotas;
     int64_t *single;
     double *single_gain;
     double *density;
     int64_t *order;
-} dgn_budget;
+    int64_t *used;
+    int64_t group_count;
+} dgn_limits;
 
 /* A part of one large set in a lazy search, and what is known about its items: ceilings of their gains,
  * 2 * the step of each ceiling (and 1 if it is the gain itself), and a heap of the items by ceilings.
@@ -86,7 +98,8 @@ typedef struct {
  * which loses at most this much apart from rounding. At step 0 all of it is made; later, `is_taken`
  * says that the best item was selected. The result is the best item of the part and its gain; -1 if
  * there is none that reaches `floor`, a gain that some item of the set is known to have, which all
- * parts share.
+ * parts share. If `groups` is not NULL, it has the group of every item of the set, and items of a group
+ * g with is_full[g] are dropped.
  */
 typedef struct {
     int64_t first;
@@ -102,6 +115,8 @@ typedef struct {
     int32_t *ages;
     int64_t *heap;
     void *work;
+    const int64_t *groups;
+    const uint8_t *is_full;
 } dgn_part;
 
 #endif

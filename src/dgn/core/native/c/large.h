@@ -127,6 +127,12 @@ static void SUFFIX(lazy)(const dgn_input *input, dgn_part *part) {
     part->best = -1;
     while (part->held && !(ceilings[heap[0]] < atomic_load(part->floor))) {
         const int64_t a = heap[0], item = part->first + a;
+        if (part->groups && part->is_full[part->groups[item]]) {
+            heap[0] = heap[--part->held];
+            if (part->held)
+                SUFFIX(sift)(ceilings, heap, part->held, 0);
+            continue;
+        }
         if (part->ages[a] == is_exact) {
             part->best = item;
             part->gain = ceilings[a];

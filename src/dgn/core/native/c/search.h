@@ -1,4 +1,4 @@
-/* Greedy on many small sets, within k or within a budget; included by greedy.c for float and double. */
+/* Greedy on many small sets, within k or within other limits; included by greedy.c for float and double. */
 
 /* The sum of the k largest gains; those of selected items and of padding are 0. `largest` is sorted. */
 static double SUFFIX(largest_sum)(const REAL *gains, int64_t items, int64_t k, REAL *largest) {
@@ -249,18 +249,27 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
         *result->range = range;
 }
 
-/* What the budget buys at most if items could be divided, by the gain per cost. `order` is that of the
- * last call, in which most items still stand in their places.
+/* Sort items by a number of each, the largest first. `order` is that of the last call, in which most
+ * items still stand in their places.
  */
+#define DEFINE_SORT(name, NUMBER)                                                                  \
+    static void SUFFIX(name)(const NUMBER *numbers, int64_t items, int64_t *order) {               \
+        for (int64_t i = 1; i < items; i++) {                                                      \
+            const int64_t item = order[i];                                                         \
+            int64_t place = i;                                                                     \
+            for (; place > 0 && numbers[order[place - 1]] < numbers[item]; place--)                \
+                order[place] = order[place - 1];                                                   \
+            order[place] = item;                                                                   \
+        }                                                                                          \
+    }
+
+DEFINE_SORT(sort_by_density, double)
+DEFINE_SORT(sort_by_gain, REAL)
+
+/* What the budget buys at most if items could be divided, by the gain per cost. */
 static double SUFFIX(divisible)(const double *costs, const REAL *gains, double budget, int64_t items,
                                 const double *density, int64_t *order) {
-    for (int64_t i = 1; i < items; i++) {
-        const int64_t item = order[i];
-        int64_t place = i;
-        for (; place > 0 && density[order[place - 1]] < density[item]; place--)
-            order[place] = order[place - 1];
-        order[place] = item;
-    }
+    SUFFIX(sort_by_density)(density, items, order);
     double found = 0, spent = 0;
     for (int64_t i = 0; i < items && density[order[i]] > 0 && spent < budget; i++) {
         const int64_t item = order[i];
@@ -271,27 +280,51 @@ static double SUFFIX(divisible)(const double *costs, const REAL *gains, double b
     return found;
 }
 
-/* Greedy by gain per cost within a budget, and the best single item; see budgeted.py. Densities are
- * those of gains that are scaled to about 1, so that neither the tiniest gains nor the largest ones
- * leave the range of numbers.
+/* The sum of the k largest gains of which no group has more than its quota. */
+static double SUFFIX(largest_in_groups)(const REAL *gains, int64_t items, int64_t k,
+                                        const int64_t *groups, const int64_t *quotas,
+                                        int64_t group_count, int64_t *used, int64_t *order,
+                                        REAL *largest) {
+    int64_t held = 0;
+    memset(used, 0, (size_t)group_count * sizeof *used);
+    SUFFIX(sort_by_gain)(gains, items, order);
+    for (int64_t i = 0; i < items && held < k && gains[order[i]] > 0; i++)
+        if (used[groups[order[i]]]++ < quotas[groups[order[i]]])
+            largest[held++] = gains[order[i]];
+    double found = 0;
+    while (held-- > 0)
+        found += largest[held];
+    return found;
+}
+
+/* Greedy by gain, or by gain per cost, within limits, and the best single item; see constrained.py.
+ * Densities are those of gains that are scaled to about 1, so that neither the tiniest gains nor the
+ * largest ones leave the range of numbers.
  */
-static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
-                             const dgn_budget *budget) {
+static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result,
+                                const dgn_limits *limits) {
     const int64_t width = input->width, k = input->k, items = input->items;
+    const int64_t group_count = limits->group_count;
     REAL *const level = result->work, *const prepared = level + width;
     REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
-    double *const density = budget->density;
+    double *const density = limits->density;
+    int64_t *const by_density = limits->order, *const by_gain = by_density + items;
+    int64_t *const selected = limits->used + group_count; /* of every group, how many */
     for (int64_t u = 0; u < width; u++)
         ones[u] = 1;
     for (int64_t set = 0; set < input->sets; set++) {
         const REAL *const rows = (const REAL *)input->features + set * items * width;
         const uint8_t *const mask = input->mask ? input->mask + set * items : 0;
-        const double *const costs = budget->costs + set * items;
+        const double *const costs = limits->costs ? limits->costs + set * items : 0;
+        const double *const divisors = limits->divisors ? limits->divisors + set * items : 0;
+        const int64_t *const groups = limits->groups ? limits->groups + set * items : 0;
+        const int64_t *const quotas = limits->groups ? limits->quotas + set * group_count : 0;
         const REAL *const weights =
             input->weights ? (const REAL *)input->weights + set * input->weights_stride : ones;
+        const int64_t count = limits->counts[set];
         int64_t *const chosen = result->indices + set * k;
         double *const added = (double *)result->gains + set * k;
-        double left = budget->budgets[set], value = 0, bound = INFINITY, scale = 1;
+        double left = costs ? limits->budgets[set] : 0, value = 0, bound = INFINITY, scale = 1;
         if (input->level)
             memcpy(level, (const REAL *)input->level + set * input->level_stride,
                    (size_t)width * sizeof(REAL));
@@ -303,42 +336,65 @@ static void SUFFIX(budgeted)(const dgn_input *input, const dgn_result *result,
             added[j] = 0;
         }
         for (int64_t a = 0; a < items; a++) {
-            budget->order[a] = a;
-            /* Below 0: not to be selected, or selected. What cannot be paid bounds nothing either. */
-            gains[a] = (mask && !mask[a]) || !(costs[a] <= left) ? -1 : 0;
+            by_density[a] = by_gain[a] = a;
+            /* Below 0: not to be selected, or selected. What is not allowed bounds nothing either. */
+            gains[a] = (mask && !mask[a]) || (costs && !(costs[a] <= left)) ||
+                               (groups && quotas[groups[a]] < 1)
+                           ? -1
+                           : 0;
         }
-        budget->single[set] = -1;
-        budget->single_gain[set] = -INFINITY;
+        limits->single[set] = -1;
+        limits->single_gain[set] = -INFINITY;
+        ((double *)result->bounds)[set] = 0;
+        if (!count)
+            continue;
+        if (groups)
+            memset(selected, 0, (size_t)group_count * sizeof *selected);
         for (int64_t step = 0;; step++) {
             int64_t best = -1;
+            double highest = -INFINITY;
             SUFFIX(prepare)(input, level, prepared);
             for (int64_t a = 0; a < items; a++) {
                 if (gains[a] < 0)
                     continue;
                 gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
-                if (step == 0 && gains[a] > budget->single_gain[set]) {
-                    budget->single[set] = a;
-                    budget->single_gain[set] = gains[a];
+                if (step == 0 && gains[a] > limits->single_gain[set]) {
+                    limits->single[set] = a;
+                    limits->single_gain[set] = gains[a];
                 }
             }
-            if (step == 0 && budget->single_gain[set] > 0)
-                scale = power_below(budget->single_gain[set]);
+            if (step == 0 && limits->single_gain[set] > 0)
+                scale = power_below(limits->single_gain[set]);
             for (int64_t a = 0; a < items; a++) {
-                density[a] = gains[a] > 0 ? (double)gains[a] * scale / costs[a] : 0;
-                if (density[a] > 0 && costs[a] <= left && (best < 0 || density[a] > density[best]))
-                    best = a;
+                const double scaled = gains[a] > 0 ? (double)gains[a] * scale : 0;
+                const double score = divisors ? scaled / divisors[a] : scaled;
+                density[a] = costs ? scaled / costs[a] : 0;
+                if (gains[a] < 0 || !(score > highest) ||
+                    (costs && !(density[a] > 0 && costs[a] <= left)) ||
+                    (groups && selected[groups[a]] == quotas[groups[a]]))
+                    continue;
+                best = a;
+                highest = score;
             }
-            const double by_cost = SUFFIX(divisible)(costs, gains, budget->budgets[set], items,
-                                                     density, budget->order);
-            const double by_count = SUFFIX(largest_sum)(gains, items, k, largest);
-            const double reachable = value + (by_cost < by_count ? by_cost : by_count);
+            double reachable =
+                groups ? SUFFIX(largest_in_groups)(gains, items, count, groups, quotas, group_count,
+                                                   limits->used, by_gain, largest)
+                       : SUFFIX(largest_sum)(gains, items, count, largest);
+            if (costs) {
+                const double by_cost = SUFFIX(divisible)(costs, gains, limits->budgets[set], items,
+                                                         density, by_density);
+                reachable = by_cost < reachable ? by_cost : reachable;
+            }
+            reachable += value;
             bound = reachable < bound ? reachable : bound;
-            if (step == k || best < 0)
+            if (step == count || best < 0)
                 break;
             chosen[step] = best;
             added[step] = gains[best];
             value += gains[best];
-            left = left_of(left, costs[best]);
+            left = costs ? left_of(left, costs[best]) : 0;
+            if (groups)
+                selected[groups[best]]++;
             gains[best] = -1;
             SUFFIX(raise)(input, rows + best * width, level);
         }
