@@ -139,6 +139,24 @@ def test_within_limits_the_same_as_the_reference(kind: int, dtype: type) -> None
             check_limits(seed, kind, dtype, isa)
 
 
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_items_within_limits_the_same_as_the_reference(dtype: type) -> None:
+    """Items by the hundreds are sorted in another way at first; many of them are equal."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        items = Items(random.integers(0, 3, (2, 33 + 20 * seed, 3)).astype(dtype))
+        f, shape = FacilityLocation(), (2, items.size)
+        room = Room(items.mask, np.array([9, 12]))
+        room = replace(room, groups=random.integers(0, 40, shape), quotas=np.ones((2, 40), int))
+        if seed % 2:
+            room = room.with_costs(random.integers(1, 4, shape) / 2, np.array([3.0, 9.0]))
+        wanted = search_plainly(f, items, f.empty(items), room, room.costs)
+        found = search_by_kernel(compiled(f), items, f.empty(items), room, room.costs)
+        np.testing.assert_array_equal(found.indices, wanted.indices)
+        np.testing.assert_allclose(found.bounds, wanted.bounds, rtol=1e-12)
+
+
 @pytest.mark.slow
 @needs_kernels
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,6 +7,8 @@
     exact(f, items, k)                         the best set itself, with a proof; small sets
     top_k(scores, k)                           the baseline: each item by itself
 
+All but top_k take constraints: `given` items that are already there, `pinned` items that must be
+selected, and `groups` with a quota, `max_per_group` (constraints.py; not stochastic_greedy).
 `explain` replays a selection and says what every item was worth at every step.
 """
 

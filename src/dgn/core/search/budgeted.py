@@ -35,9 +35,9 @@ def budgeted_greedy(
 
     The result is the best of several sets: greedy by gain / cost**exponent for every exponent, and
     the best single item that fits. With an exponent of 1 among them, they reach at least
-    ½·(1 − 1/e) of the best possible value (Leskovec et al., 2007; without k, pinned items and
-    groups). Items that do not fit any more are skipped. An item without a gain is not selected;
-    where nothing fits, nothing is.
+    ½·(1 − 1/e) of the best possible value (Leskovec et al., 2007; without k and groups). Items
+    that do not fit any more are skipped. An item without a gain is not selected; where nothing
+    fits, nothing is.
 
     Args:
         objective: The set function f.
@@ -75,16 +75,18 @@ def budgeted_greedy(
     room = constraints.room(items.mask, items.size if most is None else most)
     room = room.with_costs(paid, _left_by_pinned(constraints, paid, limit))
     found = [search(objective, items, start.state, room, exponent) for exponent in exponents]
-    return unbatched(start.completed(_best_of(found)), items)
+    return unbatched(start.completed(_best_of(found, items.features)), items)
 
 
-def _best_of(found: Sequence[Found]) -> Found:
+def _best_of(found: Sequence[Found], features: Array) -> Found:
     """The best of several searches in every set, or the single item that is better than all."""
     best, *others = found
     xp = namespace(best.gains)
+    # The same set in another order may have a sum that is rounded up: it is not better.
+    margin = 1 + 64 * float(xp.finfo(features.dtype).eps)
     steps = max(one.indices.shape[1] for one in found)
     for other in others:
-        is_better = (other.values[:, -1] > best.values[:, -1])[:, None]
+        is_better = (other.values[:, -1] > margin * best.values[:, -1])[:, None]
         best = Found(
             indices=xp.where(
                 is_better, _filled(other.indices, steps, -1), _filled(best.indices, steps, -1)

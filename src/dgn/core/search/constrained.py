@@ -3,7 +3,7 @@
     start = begin(f, items, context, constraints)     # the state, and the gains of pinned items
     room = constraints.room(items.mask, k)            # what may still be added
     found = search(f, items, start.state, room)       # by gain, or by gain / cost**exponent
-    start.completed(found, items.features)            # the pinned items, then what was found
+    start.completed(found)                            # the pinned items, then what was found
 
 `search` is the plain form for every set function and array library, or a compiled kernel.
 """
@@ -11,9 +11,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dgn.core import native
 from dgn.core.arrays import Array, Bool, Float, Int, device_of, namespace
@@ -88,11 +90,11 @@ def begin(
     """
     xp, device = namespace(items.features), device_of(items.features)
     state = objective.empty(items, context)
-    rows = range(items.batch)
+    rows = range(items.batch) if constraints.given is not None else ()
     for index in _columns([constraints.given_of(row) for row in rows]):
         member = one_hot(xp.asarray(index, device=device), items.size)
         state = objective.add(items, state, xp.astype(member, items.features.dtype))
-    pinned = _columns([constraints.pinned_of(row) for row in rows])
+    pinned = _columns(constraints.pinned or ())
     gains: list[Array] = []
     for index in pinned:
         seen = objective.gains(items, state)
@@ -106,9 +108,9 @@ def begin(
     return Start(state, xp.asarray(np.stack(pinned, 1), device=device), xp.stack(gains, axis=1))
 
 
-def _columns(rows: list[list[int]] | list[tuple[int, ...]]) -> list[np.ndarray]:
+def _columns(rows: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
     """The first items of all rows, then the second ones, and so on; −1 where a row has fewer."""
-    most = max(map(len, rows))
+    most = max(map(len, rows), default=0)
     return [
         np.asarray([row[place] if place < len(row) else -1 for row in rows], np.int64)
         for place in range(most)

@@ -125,12 +125,11 @@ class Constraints:
         counts = np.full(batch, min(k, size))
         free = np.ones((batch, size), np.bool_) if self.given is None else ~self.given
         quotas = None if self.quotas is None else np.tile(self.quotas, (batch, 1))
-        for row in range(batch):
-            pinned = list(self.pinned_of(row))
+        for row, pinned in enumerate(self.pinned or ()):
             counts[row] -= len(pinned)
-            free[row, pinned] = False
+            free[row, list(pinned)] = False
             if quotas is not None and self.groups is not None:
-                np.subtract.at(quotas[row], self.groups[row, pinned], 1)
+                np.subtract.at(quotas[row], self.groups[row, list(pinned)], 1)
         if quotas is not None and self.groups is not None:
             free &= np.take_along_axis(quotas, self.groups, axis=1) > 0
         free &= (counts > 0)[:, None]

@@ -164,4 +164,6 @@ static void SUFFIX(lazy)(const dgn_input *input, dgn_part *part) {
 #undef FOR_FEATURES
 #undef UNIT_SCALE
 #undef ROWS
+#undef DEFINE_SORT
+#undef IS_LATER
 #undef DEFINE_ROW_GAIN

@@ -250,10 +250,34 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
 }
 
 /* Sort items by a number of each, the largest first. `order` is that of the last call, in which most
- * items still stand in their places.
+ * items still stand in their places; before the first one, the items in their own order, which a heap
+ * sorts with the same result (the lower index first among equals).
  */
 #define DEFINE_SORT(name, NUMBER)                                                                  \
-    static void SUFFIX(name)(const NUMBER *numbers, int64_t items, int64_t *order) {               \
+    static void SUFFIX(name##_sift)(const NUMBER *numbers, int64_t *heap, int64_t held,            \
+                                    int64_t place) {                                               \
+        const int64_t item = heap[place];                                                          \
+        for (int64_t child; (child = 2 * place + 1) < held; place = child) {                       \
+            if (child + 1 < held && IS_LATER(numbers, heap[child + 1], heap[child]))               \
+                child++;                                                                           \
+            if (!IS_LATER(numbers, heap[child], item))                                             \
+                break;                                                                             \
+            heap[place] = heap[child];                                                             \
+        }                                                                                          \
+        heap[place] = item;                                                                        \
+    }                                                                                              \
+    static void SUFFIX(name)(const NUMBER *numbers, int64_t items, int64_t *order, int is_first) { \
+        if (is_first && items > 32) {                                                              \
+            for (int64_t place = items / 2; place-- > 0;)                                          \
+                SUFFIX(name##_sift)(numbers, order, items, place);                                 \
+            for (int64_t held = items; held-- > 1;) {                                              \
+                const int64_t last = order[0];                                                     \
+                order[0] = order[held];                                                            \
+                order[held] = last;                                                                \
+                SUFFIX(name##_sift)(numbers, order, held, 0);                                      \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = 1; i < items; i++) {                                                      \
             const int64_t item = order[i];                                                         \
             int64_t place = i;                                                                     \
@@ -263,13 +287,17 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
         }                                                                                          \
     }
 
+/* Whether item a comes after item b: the smaller number, then the higher index. */
+#define IS_LATER(numbers, a, b)                                                                    \
+    ((numbers)[a] < (numbers)[b] || ((numbers)[a] == (numbers)[b] && (a) > (b)))
+
 DEFINE_SORT(sort_by_density, double)
 DEFINE_SORT(sort_by_gain, REAL)
 
 /* What the budget buys at most if items could be divided, by the gain per cost. */
 static double SUFFIX(divisible)(const double *costs, const REAL *gains, double budget, int64_t items,
-                                const double *density, int64_t *order) {
-    SUFFIX(sort_by_density)(density, items, order);
+                                const double *density, int64_t *order, int is_first) {
+    SUFFIX(sort_by_density)(density, items, order, is_first);
     double found = 0, spent = 0;
     for (int64_t i = 0; i < items && density[order[i]] > 0 && spent < budget; i++) {
         const int64_t item = order[i];
@@ -284,10 +312,10 @@ static double SUFFIX(divisible)(const double *costs, const REAL *gains, double b
 static double SUFFIX(largest_in_groups)(const REAL *gains, int64_t items, int64_t k,
                                         const int64_t *groups, const int64_t *quotas,
                                         int64_t group_count, int64_t *used, int64_t *order,
-                                        REAL *largest) {
+                                        int is_first, REAL *largest) {
     int64_t held = 0;
     memset(used, 0, (size_t)group_count * sizeof *used);
-    SUFFIX(sort_by_gain)(gains, items, order);
+    SUFFIX(sort_by_gain)(gains, items, order, is_first);
     for (int64_t i = 0; i < items && held < k && gains[order[i]] > 0; i++)
         if (used[groups[order[i]]]++ < quotas[groups[order[i]]])
             largest[held++] = gains[order[i]];
@@ -378,11 +406,11 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
             }
             double reachable =
                 groups ? SUFFIX(largest_in_groups)(gains, items, count, groups, quotas, group_count,
-                                                   limits->used, by_gain, largest)
+                                                   limits->used, by_gain, step == 0, largest)
                        : SUFFIX(largest_sum)(gains, items, count, largest);
             if (costs) {
                 const double by_cost = SUFFIX(divisible)(costs, gains, limits->budgets[set], items,
-                                                         density, by_density);
+                                                         density, by_density, step == 0);
                 reachable = by_cost < reachable ? by_cost : reachable;
             }
             reachable += value;
