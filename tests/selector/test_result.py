@@ -79,7 +79,9 @@ def test_results_do_not_keep_the_batch_alive(
     long = {"query": CLAIM * 5, "passages": PAGE * 20}
     short = {"query": CLAIM, "passages": PAGE, "scores": scores}
     _, found, _ = selector.select_many([long, short, long], **limits)
-    arrays = list(arrays_in([found.objective, found.items, found.searched]))
+    arrays = list(
+        arrays_in([found.objective, found.items, found.search.objective, found.search.items])
+    )
     assert len(arrays) >= 4
     assert all(array.base is None for array in arrays), "a view keeps a larger array alive"
     assert found.items.features.shape[:2] == (1, 5)

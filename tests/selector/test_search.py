@@ -5,7 +5,7 @@ from claim_page import CLAIM, PAGE
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunction
 from dgn.core.search import greedy
 from dgn.selector.coverage import coverage_after, covered_features, relevance_of
-from dgn.selector.search import _per_token, of_query, with_scores
+from dgn.selector.search import of_query
 from dgn.text.query import Query
 from models import shipped, untrained
 
@@ -58,48 +58,6 @@ def test_relevance_without_coverage_is_a_share_of_the_value() -> None:
     relevance = relevance_of(FacilityLocation(), Items(FEATURES[:1]))
     assert relevance == pytest.approx([5 / 8, 5 / 8])
     assert relevance_of(FacilityLocation(), Items(np.zeros((1, 2, 3)))).tolist() == [0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    "f",
-    [
-        FeatureCoverage(),
-        FeatureCoverage(np.array([1.0, 2.0, 3.0])),
-        FeatureCoverage(WEIGHTS, target=TARGET),
-        FacilityLocation(WEIGHTS),
-    ],
-    ids=["no weights", "shared weights", "weights by query", "another function"],
-)
-def test_scores_are_one_more_feature(f: SetFunction) -> None:
-    items = Items(FEATURES, MASK)
-    g, more = with_scores(f, items, [[2.0, 6.0], None], weight=0.5)
-    plain = f.gains(items, f.empty(items))
-    added = [[0.0, 0.5 * plain[0].max()], [0.0, 0.0]]
-    np.testing.assert_allclose(g.gains(more, g.empty(more)), plain + np.array(added))
-
-
-def test_scores_stand_directly_after_the_features_of_a_query() -> None:
-    """Then sums over a row are the same in every batch, bit for bit."""
-    weights = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 0.0]])
-    f = FeatureCoverage(weights, target=weights)
-    g, more = with_scores(f, Items(FEATURES, MASK), [[0.0, 1.0], [1.0]], weight=1.0)
-    assert more.features[0, :, 3].tolist() == [0.0, 3.0]
-    assert more.features[1, 0].tolist() == [2.0, 0.5, 0.0, 0.0], "one score says nothing"
-    assert g.weights[1, 2] > 0
-    assert g.target.tolist() == [[1.0, 2.0, 3.0, 0.0], [1.0, 1.0, 0.0, 0.0]]
-
-
-@pytest.mark.parametrize("scores", [[1e300, -1e300], [1.0, 0.0], [5e-324, 0.0]])
-def test_scores_are_scaled_to_0_and_1(scores: list[float]) -> None:
-    _, items = with_scores(*batch(), [scores, None], weight=1.0)
-    assert items.features[0, :, -1].tolist() == [3.0, 0.0]
-
-
-def test_tokens_do_not_pay_for_what_all_passages_share() -> None:
-    f, items = _per_token(*batch())
-    np.testing.assert_allclose(items.features[0], [[3, 0, 0], [0, 0, 3]])
-    gains = f.gains(items, f.empty(items))
-    assert gains[0, 1] == 0, "a feature that does not count in the coverage is left out"
 
 
 @pytest.mark.parametrize("model", [shipped, untrained])

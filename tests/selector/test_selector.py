@@ -350,7 +350,7 @@ def test_selector_with_its_own_search_cannot_be_saved(tmp_path: Path) -> None:
         ({"stop_at": 0}, "stop_at", "got 0"),
         ({"stop_at": "0.9"}, "stop_at", "a number; got '0.9'"),
         ({"score_weight": -1.0}, "score_weight", "at least 0; got -1"),
-        ({"score_weight": None}, "score_weight", "a number"),
+        ({"score_weight": "much"}, "score_weight", "a number"),
         ({"count_tokens": len}, "count_tokens", "count_tokens needs max_tokens"),
         ({"count_tokens": 3, "max_tokens": 9}, "count_tokens", "a function of a string"),
         ({"scores": [1.0]}, "scores", "scores has 1 entries for 5 passages"),

@@ -15,12 +15,18 @@ from dgn.core.functions import Items, SetFunction, State
 
 
 def covered_features(
-    objective: SetFunction, items: Items, indices: Sequence[int]
+    objective: SetFunction, items: Items, indices: Sequence[int], given: Items | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """How far each feature is covered after 0, 1, … of these passages.
 
     A feature is covered as far as the best of the passages covers it alone: five passages that
     hardly mention a word do not cover it together.
+
+    Args:
+        objective: The set function.
+        items: The passages.
+        indices: The selected ones.
+        given: Texts that cover from the start.
 
     Returns:
         [selected + 1, features], and [features], how much each counts (they sum to 1); None if the
@@ -31,15 +37,16 @@ def covered_features(
     if measured is None:
         return None
     alone, weights = measured
-    alone[0] = 0
+    before = None if given is None else _measured(objective, _each_alone(objective, given))
+    alone[0] = 0 if before is None else before[0].max(axis=0)
     return np.maximum.accumulate(alone, axis=0), weights
 
 
 def coverage_after(
-    objective: SetFunction, items: Items, indices: Sequence[int]
+    objective: SetFunction, items: Items, indices: Sequence[int], given: Items | None = None
 ) -> NDArray[np.float64] | None:
     """[selected + 1], the share of the query that is covered; None if it is not defined."""
-    covered = covered_features(objective, items, indices)
+    covered = covered_features(objective, items, indices, given)
     return None if covered is None else np.clip(_weighted_sum(*covered), 0.0, 1.0)
 
 
@@ -49,7 +56,7 @@ def relevance_of(objective: SetFunction, items: Items) -> NDArray[np.float64]:
     It is the share of the query that the passage covers alone or, if the objective does not define
     coverage, its value as a share of the value of all passages together.
     """
-    state = _each_alone(objective, items, range(items.size))
+    state = _each_alone(objective, items)
     measured = _measured(objective, state)
     if measured is not None:
         return np.clip(_weighted_sum(*measured), 0.0, 1.0)
@@ -60,25 +67,28 @@ def relevance_of(objective: SetFunction, items: Items) -> NDArray[np.float64]:
 
 
 def progress(
-    objective: SetFunction, items: Items, indices: Sequence[int]
+    objective: SetFunction, items: Items, indices: Sequence[int], given: Items | None = None
 ) -> tuple[NDArray[np.float64], float]:
     """How much is reached after 0, 1, … of these passages, and what all passages reach.
 
     It is the coverage or, if the objective does not define it, the value of the function.
     """
-    reached = coverage_after(objective, items, indices)
+    reached = coverage_after(objective, items, indices, given)
     everything = range(items.size)
     if reached is not None:
-        whole = coverage_after(objective, items, everything)
+        whole = coverage_after(objective, items, everything, given)
         return reached, float(whole[-1]) if whole is not None else 0.0
     states = (_after_each(objective, items, order) for order in (indices, everything))
     reached, whole = (np.asarray(objective.value(state), np.float64) for state in states)
     return reached, float(whole[-1])
 
 
-def _each_alone(objective: SetFunction, items: Items, indices: Sequence[int]) -> State:
-    """The states after each of these passages by itself, as one batch."""
-    alone = Items(items.features[0][list(indices)][:, None, :])
+def _each_alone(
+    objective: SetFunction, items: Items, indices: Sequence[int] | None = None
+) -> State:
+    """The states after each of these passages, by default of all, by itself, as one batch."""
+    chosen = slice(None) if indices is None else list(indices)
+    alone = Items(items.features[0][chosen][:, None, :])
     member = np.ones((alone.batch, 1), alone.features.dtype)
     return objective.add(alone, objective.empty(alone), member)
 

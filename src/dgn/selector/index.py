@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -18,14 +18,14 @@ from dgn.files import only_writer
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
-from dgn.text.query import Passage, Query, checked_query
+from dgn.text.query import Passage, Query, checked_embeddings, checked_query, checked_vectors
 
 if TYPE_CHECKING:
     from dgn.selector.selector import Selector
 
 _FILE = "index.safetensors"
 _FORMAT = "dgn-index-2"
-_PASSAGES, _TWINS = "index.passages", "index.twins"
+_PASSAGES, _TWINS, _EMBEDDINGS = "index.passages", "index.twins", "index.embeddings"
 
 
 @final
@@ -34,6 +34,7 @@ class PassageIndex:
 
     Attributes:
         passages: All passages, in order.
+        embeddings: [passages, width], the caller's vectors of length 1; None if there are none.
     """
 
     def __init__(
@@ -42,15 +43,21 @@ class PassageIndex:
         passages: tuple[Passage, ...],
         twins: NDArray[np.int64],
         prepared: PreparedPassages | None,
+        embeddings: NDArray[np.float32] | None = None,
     ) -> None:
-        self.passages = passages
+        self.passages, self.embeddings = passages, embeddings
         self._selector, self._twins, self._prepared = selector, twins, prepared
 
     @classmethod
-    def of(cls, selector: Selector, passages: tuple[Passage, ...]) -> PassageIndex:
-        """Read passages that were checked."""
+    def of(
+        cls, selector: Selector, passages: tuple[Passage, ...], embeddings: Any = None
+    ) -> PassageIndex:
+        """Read passages that were checked; the embeddings are as in `Selector.select`."""
         twins = np.array(Query("", passages).twins, np.int64)
-        return cls(selector, passages, twins, selector.encoder.prepare(passages))
+        vectors = None
+        if embeddings is not None:
+            vectors = checked_vectors("embeddings", embeddings, len(passages))
+        return cls(selector, passages, twins, selector.encoder.prepare(passages), vectors)
 
     def __len__(self) -> int:
         return len(self.passages)
@@ -60,6 +67,8 @@ class PassageIndex:
         query: str,
         *,
         documents: Iterable[str | int] | None = None,
+        query_embedding: Any = None,
+        given: Iterable[str | Passage | Mapping[str, Any]] | None = None,
         **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
         """Select passages of the index that together cover a query.
@@ -70,6 +79,8 @@ class PassageIndex:
             query: A claim or a question.
             documents: The documents to select from, by their id or their number in the index; by
                 default all of them. If some ids are numbers, a number is an id.
+            query_embedding: Your own vector of the query, if the index has embeddings.
+            given: Texts that are already there, as in `Selector.select`.
             limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
         Raises:
@@ -81,7 +92,13 @@ class PassageIndex:
         if documents is not None:
             chosen: list[int] = indices.tolist()
             passages = tuple(passages[index] for index in chosen)
-        asked = Query(text, passages)
+        others = Query.of(text, ["-"], given=given)
+        asked = Query(
+            text,
+            passages,
+            given=others.given,
+            embeddings=self._embeddings_of(query_embedding, indices),
+        )
         twins = self._twins[indices]
         is_distinct = len(np.unique(twins)) == len(twins)
         known = tuple(range(len(twins))) if is_distinct else asked.twins_of(twins.tolist())
@@ -108,6 +125,7 @@ class PassageIndex:
         arrays = {
             _PASSAGES: np.frombuffer(lines.encode(), np.uint8),
             _TWINS: self._twins,
+            **({} if self.embeddings is None else {_EMBEDDINGS: self.embeddings}),
             **prepared,
         }
         metadata = {
@@ -142,13 +160,35 @@ class PassageIndex:
         inside = twins.dtype == np.int64 and twins.shape == (len(passages),)
         if not inside or not passages or twins.min() < 0 or twins.max() >= len(passages):
             raise BrokenInput(path, None, message="its repeats do not fit; make it again.")
+        embeddings = arrays.pop(_EMBEDDINGS, None)
+        if embeddings is not None and (
+            embeddings.dtype != np.float32
+            or embeddings.ndim != 2
+            or len(embeddings) != len(passages)
+        ):
+            raise BrokenInput(path, None, message="its embeddings do not fit; make it again.")
         prepared = None
         if metadata.get("prepared") == "true":
             try:
                 prepared = selector.encoder.load_prepared(arrays)
             except InvalidInput as error:
                 raise BrokenInput(path, None, message=str(error)) from None
-        return cls(selector, passages, twins, prepared)
+        return cls(selector, passages, twins, prepared, embeddings)
+
+    def _embeddings_of(
+        self, query_embedding: Any, indices: NDArray[np.int64]
+    ) -> NDArray[np.float32] | None:
+        """The vectors of a query and of some passages; None if no query has one."""
+        if query_embedding is None:
+            return None
+        if self.embeddings is None:
+            raise InvalidInput(
+                "query_embedding",
+                message="The index has no embeddings; make it with "
+                "selector.index(documents, embeddings=…).",
+            )
+        chosen = np.asarray(self.embeddings[indices])
+        return checked_embeddings(query_embedding, chosen, len(indices))
 
     @cached_property
     def _everything(self) -> NDArray[np.int64]:

@@ -15,22 +15,27 @@ DEFAULT_K = 5
 
 @dataclass(frozen=True, repr=False)
 class Limits:
-    """How much to select, and how much the caller's scores count.
+    """How much to select, of what, and how much the caller's scores count.
 
     The limits can be combined. If neither k, max_tokens nor stop_at is given, k is 5.
 
     Args:
         k: Select this many passages, or all if there are fewer. The last ones may add nothing;
             their gains say so.
-        max_tokens: Select passages with at most this many tokens together, by gain per token.
+        max_tokens: Select passages with at most this many tokens together.
         stop_at: Stop once this fraction of the achievable coverage is reached; above 0 and at
             most 1.
         min_relevance: Leave out passages that cover less than this share of the query by
             themselves, from 0 to 1; then fewer than k, or none, may be selected.
         count_tokens: Counts the tokens of a text for max_tokens; by default, the tokens of the
             encoder.
-        score_weight: What the best of the caller's scores is worth, as a multiple of the largest
-            gain without scores.
+        score_weight: What the best of the caller's scores, or the nearest of the caller's
+            embeddings, is worth, as a multiple of the largest gain without them. None finds it out
+            for each query: 1 at most, and less for scores that say what the words say already, or
+            that contradict them.
+        max_per_document: Select at most this many passages of one document; of loose passages, of
+            those with the same title.
+        max_per_group: Select at most this many passages of each of the query's `groups`.
 
     Raises:
         InvalidInput: A value is not what is described here.
@@ -45,18 +50,27 @@ class Limits:
     stop_at: float | None = None
     min_relevance: float = 0.0
     count_tokens: Callable[[str], int] | None = None
-    score_weight: float = 0.25
+    score_weight: float | None = None
+    max_per_document: int | None = None
+    max_per_group: int | None = None
 
     def __post_init__(self) -> None:
         checked = {
-            "k": None if self.k is None else integer("k", self.k),
+            "k": _count("k", self.k),
             "max_tokens": _within("max_tokens", self.max_tokens, "a finite number greater than 0"),
             "stop_at": _within("stop_at", self.stop_at, "greater than 0 and at most 1"),
             "min_relevance": _within("min_relevance", self.min_relevance, "from 0 to 1"),
             "score_weight": _within("score_weight", self.score_weight, "at least 0"),
+            "max_per_document": _count("max_per_document", self.max_per_document),
+            "max_per_group": _count("max_per_group", self.max_per_group),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        if self.max_per_document is not None and self.max_per_group is not None:
+            raise InvalidInput(
+                "max_per_group",
+                message="max_per_group cannot be combined with max_per_document; pass one of them.",
+            )
         counts: Any = self.count_tokens
         if counts is not None and self.max_tokens is None:
             raise InvalidInput("count_tokens", message="count_tokens needs max_tokens.")
@@ -93,7 +107,9 @@ class LimitArguments(TypedDict, total=False):
     stop_at: float | None
     min_relevance: float
     count_tokens: Callable[[str], int] | None
-    score_weight: float
+    score_weight: float | None
+    max_per_document: int | None
+    max_per_group: int | None
 
 
 _RANGES: dict[str, Callable[[float], bool]] = {
@@ -106,7 +122,7 @@ _RANGES: dict[str, Callable[[float], bool]] = {
 
 def _within(argument: str, value: Any, allowed: str) -> float | None:
     """The value as a float in its range; NumPy's numbers are fine, strings are not."""
-    if value is None and argument in {"max_tokens", "stop_at"}:
+    if value is None and argument != "min_relevance":
         return None
     given: Any = value
     try:
@@ -118,6 +134,10 @@ def _within(argument: str, value: Any, allowed: str) -> float | None:
     if not _RANGES[argument](number):
         raise InvalidInput(argument, found=f"{number:g}", allowed=allowed)
     return cast("float", value) if isinstance(value, int | float) else number
+
+
+def _count(argument: str, value: Any) -> int | None:
+    return None if value is None else integer(argument, value)
 
 
 def integer(argument: str, value: Any, least: int = 1) -> int:

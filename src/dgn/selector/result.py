@@ -13,6 +13,8 @@ from dgn.core.functions import Items, SetFunction
 from dgn.core.search import Selection
 from dgn.errors import require_extra
 from dgn.selector.coverage import coverage_after, covered_features, relevance_of
+from dgn.selector.limits import Limits
+from dgn.selector.search import PassageSearch
 from dgn.text.encoders import Facet
 from dgn.text.explanation import Explanation
 from dgn.text.explanation.reasons import explain_passages
@@ -32,20 +34,21 @@ class PassageSelection(Selection):
         values: The value of the objective after each selection.
         certificate: How close to the best possible set this is, at least.
         query: The query with all its passages.
+        limits: How much was to be selected.
         facets_of: From a query to its words, with their features.
         objective: The set function of the query, as the encoder gave it.
         items: Its passages as items.
-        searched: The function and the items that were really searched: with the caller's scores,
-            or for a token limit.
-        per_token: Whether passages were selected by gain per token.
+        given: The texts that are given with it, as items; None if there are none.
+        search: What was really searched: with the caller's scores, within all constraints.
     """
 
     query: Query = field(repr=False)
+    limits: Limits = field(repr=False)
     facets_of: Callable[[str], tuple[Facet, ...]] = field(repr=False, compare=False)
     objective: SetFunction = field(repr=False, compare=False)
     items: Items = field(repr=False, compare=False)
-    searched: tuple[SetFunction, Items] = field(repr=False, compare=False)
-    per_token: bool = field(repr=False, compare=False, default=False)
+    given: Items | None = field(repr=False, compare=False)
+    search: PassageSearch = field(repr=False, compare=False)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -77,10 +80,10 @@ class PassageSelection(Selection):
     def coverage(self) -> float | None:
         """The share of the query that the selected passages cover, from 0 to 1.
 
-        A value near 0 means that they do not mention the query. None if the objective does not
-        define coverage.
+        Given texts cover, too. A value near 0 means that they do not mention the query. None if the
+        objective does not define coverage.
         """
-        coverage = coverage_after(self.objective, self.items, self.indices)
+        coverage = coverage_after(self.objective, self.items, self.indices, self.given)
         return None if coverage is None else float(coverage[-1])
 
     def explain(self) -> Explanation:
@@ -125,15 +128,16 @@ class PassageSelection(Selection):
 
     @cached_property
     def _explanation(self) -> Explanation:
-        covered = covered_features(self.objective, self.items, self.indices)
+        covered = covered_features(self.objective, self.items, self.indices, self.given)
         facets = self.facets if covered is not None else ()
         shares, weights = covered or (np.zeros((len(self.indices) + 1, 0)), np.zeros(0))
         return explain_passages(
             self.query,
             self,
-            *self.searched,
+            self.search.objective,
+            self.search.items,
             facets,
             shares,
             weights,
-            per_token=self.per_token,
+            self.search.constraints,
         )

@@ -1,34 +1,58 @@
 """The search of a selector: which passages of each query, within its limits.
 
-The encoder gives a set function and items. Limits may leave out passages, change the function
-(scores of the caller, costs in tokens), and cut the selection; each of these is a function here.
+The encoder gives a set function and items. Limits may leave out passages, add features (scores of
+the caller), add constraints, and cut the selection; each of these is a function here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.arrays import Array
-from dgn.core.functions import FeatureCoverage, Items, Mixture, SetFunction
-from dgn.core.search import Certificate, Selection, Selections, budgeted_greedy, greedy
+from dgn.core.functions import Items, SetFunction, State
+from dgn.core.search import Certificate, Selection, budgeted_greedy, greedy
+from dgn.errors import InvalidInput
 from dgn.selector.coverage import progress, relevance_of
 from dgn.selector.limits import Limits, integer
+from dgn.selector.scores import with_scores
+from dgn.text.encoders import Encoder
 from dgn.text.query import Query
 
-_SCORE_SCALE = 3.0
-"""The best score before the concave function; 0 is the worst."""
+_LENGTH_EXPONENT = 0.08
+"""How much the length of a passage counts within a token limit, for each power of e by which the
+limit exceeds the median length. Chosen on the training parts of 32 sets: experiments/budgets.py."""
+
+_LARGEST_EXPONENT = 0.5
 
 _NOTHING = Selection((), (), (), Certificate(0.0, 0.0))
 
 
-class Maximizer(Protocol):
-    """A search in one set: `greedy`, `lazy_greedy`, `exact`, or one of your own."""
+Maximizer: TypeAlias = Callable[..., Any]
+"""A search in one set: `greedy`, `lazy_greedy`, `exact`, or one of your own.
 
-    def __call__(self, objective: SetFunction, items: Items, k: int) -> Selection | Selections: ...
+It is called with the set function, the items and k; `context`, `pinned`, `groups` and
+`max_per_group` are passed only if a query needs them.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class PassageSearch:
+    """What was searched for one query, as `dgn.explain` takes it.
+
+    Attributes:
+        objective: The set function that was maximized.
+        items: The passages that could be selected, as items.
+        constraints: What else the search was told: context, pinned, groups, costs and budget.
+    """
+
+    objective: SetFunction
+    items: Items
+    constraints: dict[str, Any]
 
 
 def search_passages(
@@ -37,10 +61,11 @@ def search_passages(
     items: Items,
     limits: Limits,
     *,
-    count_tokens: Callable[[Sequence[str]], list[int]],
+    encoder: Encoder,
+    given: Items | None = None,
     maximizer: Maximizer = greedy,
     may_reorder: bool = True,
-) -> list[tuple[Selection, SetFunction, Items]]:
+) -> list[tuple[Selection, PassageSearch]]:
     """Select passages of each query within the limits.
 
     Args:
@@ -48,42 +73,55 @@ def search_passages(
         objective: The set function of the batch.
         items: The passages of the queries as items, without repeated ones.
         limits: How much to select.
-        count_tokens: Counts the tokens of texts, unless the limits have a function of their own.
+        encoder: What has read the queries.
+        given: The texts that are given with the queries, as items.
         maximizer: The search for k passages.
         may_reorder: Whether the function allows the items in another order.
 
     Returns:
-        For each query the selection, and the function and the items that were really searched.
+        For each query the selection, and what was searched.
     """
+    for query in queries:
+        _check_pinned(query, limits)
     allowed, is_empty = items, [False] * len(queries)
     if limits.min_relevance:
-        allowed, is_empty = _relevant(objective, items, limits.min_relevance)
-    f, searched = objective, allowed
-    costs = None
-    if limits.max_tokens is not None:
-        f, searched = _per_token(f, searched)
-        costs = _token_costs(queries, items.size, limits, count_tokens)
-    scores = [query.scores for query in queries]
-    if any(one is not None for one in scores):
-        f, searched = with_scores(f, searched, scores, limits.score_weight)
-    selections = _search_in_tie_order(
-        queries, f, searched, limits, costs, maximizer, may_reorder=may_reorder
+        allowed, is_empty = _relevant(queries, objective, items, limits.min_relevance)
+    f, searched, given = with_scores(
+        queries, objective, allowed, limits.score_weight, encoder.known_scores, given
     )
-    results: list[tuple[Selection, SetFunction, Items]] = []
+    constraints = _constraints(queries, items.size, limits, encoder)
+    if given is not None:
+        constraints["context"] = _after(f, given)
+    order = None
+    if may_reorder and any(query.passages[0].position is None for query in queries):
+        order = np.array([_tie_order(query, items.size) for query in queries])
+    selections = _search(f, searched, limits, constraints, maximizer, order)
+    results: list[tuple[Selection, PassageSearch]] = []
     for row, selection in enumerate(selections):
         own_f, own_items = of_query(f, searched, row)
+        own = PassageSearch(own_f, own_items, _of_row(constraints, row, own_items.size))
         if is_empty[row]:
             selection = _NOTHING
         elif limits.stop_at is not None:
             left = of_query(objective, allowed, row)
-            price = None if costs is None else costs[row : row + 1, : own_items.size]
-            count = _enough(*left, selection, limits.stop_at)
+            before = None if given is None else given.of_set(row)
+            count = _enough(*left, selection, limits.stop_at, before, len(queries[row].pinned))
             if count < len(selection):
                 # The second search gives the bound for so many passages.
-                again = _search(own_f, own_items, limits, count, price, maximizer)[0]
+                (again,) = _search(own_f, own_items, limits, own.constraints, maximizer, k=count)
                 selection = _first(selection, count, again.certificate.bound)
-        results.append((selection, own_f, own_items))
+        results.append((selection, own))
     return results
+
+
+def _after(objective: SetFunction, given: Items) -> State:
+    """What the given texts cover, added one by one: a sum of several would depend on padding."""
+    state = objective.empty(given)
+    for index in range(given.size):
+        member = np.zeros(given.mask.shape, given.features.dtype)
+        member[:, index] = given.mask[:, index]
+        state = objective.add(given, state, member)
+    return state
 
 
 def of_query(objective: SetFunction, items: Items, row: int) -> tuple[SetFunction, Items]:
@@ -94,107 +132,105 @@ def of_query(objective: SetFunction, items: Items, row: int) -> tuple[SetFunctio
 
 
 def without_repeats(queries: Sequence[Query], items: Items) -> Items:
-    """The items without passages that repeat an earlier one: they add nothing to any set."""
-    if all(len(set(query.twins)) == len(query.twins) for query in queries):
+    """The items without passages that repeat another one, or a given text; pinned ones stay."""
+    if all(
+        len(set(query.twins)) == len(query.twins) and not query.repeats_given for query in queries
+    ):
         return items
     repeats = np.zeros((items.batch, items.size), np.bool_)
     for row, query in enumerate(queries):
         repeats[row, : len(query.twins)] = np.array(query.twins) != np.arange(len(query.twins))
+        repeats[row, list(query.repeats_given)] = True
+        repeats[row, list(query.pinned)] = False
     return Items(items.features, items.mask & ~repeats)
 
 
-def with_scores(
-    objective: SetFunction, items: Items, scores: Sequence[Sequence[float] | None], weight: float
-) -> tuple[SetFunction, Items]:
-    """Add the caller's scores as one more feature; f stays monotone and submodular.
-
-    It is under a concave function as the other features are, so that passages that say something
-    new are still selected when some passages with a high score were.
-
-    Args:
-        objective: The set function.
-        items: The passages.
-        scores: For each query, one score for each passage, or None.
-        weight: What the best score of a query is worth, as a multiple of the largest gain without
-            scores.
-    """
-    features = items.features
-    column = np.zeros((items.batch, items.size), features.dtype)
-    for row, own in enumerate(scores):
-        if own is not None:
-            column[row, : len(own)] = _SCORE_SCALE * _scaled(np.asarray(own, np.float64))
-    first = objective.gains(items, objective.empty(items)).max(axis=1)
-    first = np.where(first > 0, first, 1.0)  # if no word is found, the scores alone decide
-    mask = items.mask if items.has_padding else None
-    if type(objective) is not FeatureCoverage:
-        alone = FeatureCoverage((weight * first / np.log1p(_SCORE_SCALE))[:, None])
-        both = Mixture((objective, alone), np.ones(2), (slice(None, -1), slice(-1, None)))
-        return both, Items(np.concatenate([features, column[..., None]], axis=2), mask)
-    best = objective.concave.of(np.array(_SCORE_SCALE))
-    worth = (weight * first / best).astype(features.dtype)
-    width = features.shape[2]
-    weights = np.zeros((items.batch, width + 1), features.dtype)
-    weights[:, :width] = 1 if objective.weights is None else objective.weights
-    # Directly after the features of the query itself, where padding begins: sums over a row are
-    # then the same in every batch, bit for bit.
-    ends = np.full(items.batch, width)
-    if getattr(objective.weights, "ndim", 1) == 2:
-        ends = np.array([np.flatnonzero(row)[-1] + 1 if row.any() else 0 for row in weights])
-    rows = np.arange(items.batch)
-    weights[rows, ends] = worth
-    wider = np.concatenate([features, np.zeros_like(features[:, :, :1])], axis=2)
-    wider[rows, :, ends] = column
-    target = objective.target
-    if target is not None:
-        target = np.zeros_like(weights)
-        target[:, :width] = objective.target
-        target[rows, ends] = 0
-    return FeatureCoverage(weights, objective.concave, target), Items(wider, mask)
+def _check_pinned(query: Query, limits: Limits) -> None:
+    most = limits.most(len(query.passages))
+    if len(query.pinned) > most:
+        raise InvalidInput(
+            "pinned",
+            message=f"pinned names {len(query.pinned)} passages, and k is {most}; raise k.",
+        )
 
 
-def _relevant(objective: SetFunction, items: Items, least: float) -> tuple[Items, list[bool]]:
+def _relevant(
+    queries: Sequence[Query], objective: SetFunction, items: Items, least: float
+) -> tuple[Items, list[bool]]:
     """The items without passages of less relevance, and whether a query has none left.
 
     Of a query that has none left, the passages stay, since a search needs one.
     """
     mask = items.mask.copy()
     is_empty: list[bool] = []
-    for row in range(items.batch):
+    for row, query in enumerate(queries):
         relevance = relevance_of(*of_query(objective, items, row))
         kept = mask[row, : len(relevance)] & (relevance >= least)
+        kept[list(query.pinned)] = True
         is_empty.append(not kept.any())
         if kept.any():
             mask[row, : len(relevance)] = kept
     return Items(items.features, mask), is_empty
 
 
-def _per_token(objective: SetFunction, items: Items) -> tuple[SetFunction, Items]:
-    """The function and the items for a search that pays per token.
+def _constraints(
+    queries: Sequence[Query], size: int, limits: Limits, encoder: Encoder
+) -> dict[str, Any]:
+    """The constraints of a batch, as searches take them."""
+    found: dict[str, Any] = {}
+    if any(query.pinned for query in queries):
+        found["pinned"] = [list(query.pinned) for query in queries]
+    most = limits.max_per_document or limits.max_per_group
+    if most is not None:
+        groups = np.full((len(queries), size), -1, np.int64)
+        for row, query in enumerate(queries):
+            groups[row, : len(query.passages)] = _numbered(_groups_of(query, limits))
+        found |= {"groups": groups, "max_per_group": most}
+    elif any(query.groups is not None for query in queries):
+        raise InvalidInput("groups", message="groups needs max_per_group, the quota of each.")
+    if limits.max_tokens is not None:
+        found["costs"] = token_costs(queries, size, limits, encoder)
+        found["budget"] = limits.max_tokens
+    return found
 
-    Only features that count in the coverage are kept, and what every passage of a query has in
-    common is subtracted: it is worth the same in a short passage as in a long one, and per token it
-    would buy short passages that say nothing. If nothing else is left of a query, its passages stay
-    as they are.
-    """
-    f, mask = objective.counted(), items.mask
-    hidden = np.where(mask[..., None], items.features, np.inf)
-    reduced = Items(items.features - hidden.min(axis=1, keepdims=True), mask)
-    has_gain = f.gains(reduced, f.empty(reduced)).max(axis=1) > 0
-    # Multiplied, because the features of a query are replaced completely or not at all.
-    share = has_gain[:, None, None].astype(reduced.features.dtype)
-    return f, Items(share * reduced.features + (1 - share) * items.features, mask)
+
+def _groups_of(query: Query, limits: Limits) -> Sequence[Hashable]:
+    """The group of each passage; None for a passage that no quota limits."""
+    if limits.max_per_group is not None:
+        if query.groups is None:
+            raise InvalidInput(
+                "max_per_group", message="max_per_group needs groups, one for each passage."
+            )
+        return query.groups
+    if query.groups is not None:
+        raise InvalidInput(
+            "groups", message="groups cannot be combined with max_per_document; use max_per_group."
+        )
+    documents = [
+        passage.title or None if passage.document is None else passage.document
+        for passage in query.passages
+    ]
+    if all(document is None for document in documents):
+        raise InvalidInput(
+            "max_per_document",
+            message="max_per_document needs documents, or titles of the passages; for other "
+            "groups, pass groups and max_per_group.",
+        )
+    return documents
 
 
-def _token_costs(
-    queries: Sequence[Query],
-    size: int,
-    limits: Limits,
-    count_tokens: Callable[[Sequence[str]], list[int]],
+def _numbered(groups: Sequence[Hashable]) -> list[int]:
+    numbers: dict[Hashable, int] = {None: -1}
+    return [numbers.setdefault(group, len(numbers) - 1) for group in groups]
+
+
+def token_costs(
+    queries: Sequence[Query], size: int, limits: Limits, encoder: Encoder
 ) -> NDArray[np.float64]:
-    """[queries, size], the tokens of each passage."""
+    """[queries, size], the tokens of each passage, at least 1."""
     texts = [text for query in queries for text in query.texts]
     if limits.count_tokens is None:
-        counts = count_tokens(texts)
+        counts = encoder.count_tokens(texts)
     else:
         counts = [integer("count_tokens(text)", limits.count_tokens(text), 0) for text in texts]
     left = iter(counts)
@@ -205,35 +241,23 @@ def _token_costs(
     return costs
 
 
-def _search_in_tie_order(
-    queries: Sequence[Query],
-    objective: SetFunction,
-    items: Items,
-    limits: Limits,
-    costs: NDArray[np.float64] | None,
-    maximizer: Maximizer,
-    *,
-    may_reorder: bool,
-) -> Sequence[Selection]:
-    """One Selection for each query; ties between loose passages go by their texts.
-
-    A search gives ties to the lowest index, and the order of loose passages must not matter.
-    """
-    k = limits.most(items.size)
-    is_in_order = all(query.passages[0].position is not None for query in queries)
-    if is_in_order or not may_reorder:
-        return list(_search(objective, items, limits, k, costs, maximizer))
-    order = np.array([_tie_order(query, items.size) for query in queries])
-    prices = None if costs is None else np.take_along_axis(costs, order, axis=1)
-    selections = _search(objective, items.ordered(order), limits, k, prices, maximizer)
-    return [
-        Selection(tuple(own[list(one.indices)].tolist()), one.gains, one.values, one.certificate)
-        for own, one in zip(order, selections, strict=True)
-    ]
+def _length_exponents(
+    costs: NDArray[np.float64], mask: NDArray[np.bool_], budget: float
+) -> NDArray[np.float64]:
+    """[queries], how much the length of a passage counts: more, the more passages fit."""
+    exponents = np.zeros(len(costs))
+    for row, own in enumerate(costs):
+        if mask[row].any():
+            fitting = budget / float(np.median(own[mask[row]]))
+            exponents[row] = _LENGTH_EXPONENT * math.log(max(1.0, fitting))
+    return np.minimum(exponents, _LARGEST_EXPONENT)
 
 
 def _tie_order(query: Query, size: int) -> list[int]:
-    """The passages in the order in which ties are given to them: loose ones by their texts."""
+    """The passages in the order in which ties are given to them: loose ones by their texts.
+
+    A search gives ties to the lowest index, and the order of loose passages must not matter.
+    """
     count = len(query.passages)
     if query.passages[0].position is not None:
         return list(range(size))
@@ -244,27 +268,100 @@ def _search(
     objective: SetFunction,
     items: Items,
     limits: Limits,
-    k: int,
-    costs: Array | None,
+    constraints: dict[str, Any],
     maximizer: Maximizer,
-) -> Sequence[Selection]:
-    """One Selection for each query."""
+    order: NDArray[np.int64] | None = None,
+    *,
+    k: int | None = None,
+) -> list[Selection]:
+    """One Selection for each query.
+
+    Args:
+        objective: The set function.
+        items: The passages.
+        limits: How much to select.
+        constraints: Further arguments of the search.
+        maximizer: The search for k passages.
+        order: [queries, passages], the order in which ties are given; by default as they are.
+        k: How many to select, in place of what the limits say.
+    """
+    k = limits.most(items.size) if k is None else k
+    if order is not None:
+        constraints = _in_order(constraints, order)
+        ordered = _search(objective, items.ordered(order), limits, constraints, maximizer, k=k)
+        return [
+            Selection(
+                tuple(own[list(one.indices)].tolist()), one.gains, one.values, one.certificate
+            )
+            for own, one in zip(order, ordered, strict=True)
+        ]
     if limits.max_tokens is not None:
-        found = budgeted_greedy(objective, items, costs, limits.max_tokens, k=k)
-        return list(cast("Selections", found))
+        others = {name: value for name, value in constraints.items() if name not in _PAID}
+        costs = constraints["costs"]
+        exponents = _length_exponents(costs, items.mask, limits.max_tokens)
+        found: Any = budgeted_greedy(
+            objective,
+            items,
+            costs,
+            limits.max_tokens,
+            k=k,
+            cost_exponents=(exponents,),
+            skipped_cover=True,
+            **others,
+        )
+        return list(found)
     if maximizer is greedy:
-        return list(cast("Selections", greedy(objective, items, k)))
+        return list(cast("Any", greedy(objective, items, k, **constraints)))
     # Not every search knows batches.
-    rows = (of_query(objective, items, row) for row in range(items.batch))
-    each: list[Any] = [maximizer(f, own, k) for f, own in rows]
-    return [one if isinstance(one, Selection) else one[0] for one in each]
+    found = [
+        maximizer(*of_query(objective, items, row), k, **_of_row(constraints, row, None))
+        for row in range(items.batch)
+    ]
+    return [one if isinstance(one, Selection) else one[0] for one in found]
 
 
-def _enough(objective: SetFunction, items: Items, selection: Selection, share: float) -> int:
+_PAID = ("costs", "budget")
+
+
+def _in_order(constraints: dict[str, Any], order: NDArray[np.int64]) -> dict[str, Any]:
+    """The constraints of items in another order."""
+    found = dict(constraints)
+    for name in ("costs", "groups"):
+        if name in found:
+            found[name] = np.take_along_axis(found[name], order, axis=1)
+    if "pinned" in found:
+        places = np.argsort(order, axis=1)
+        rows = zip(found["pinned"], places, strict=True)
+        found["pinned"] = [own[pinned].tolist() for pinned, own in rows]
+    return found
+
+
+def _of_row(constraints: dict[str, Any], row: int, size: int | None) -> dict[str, Any]:
+    """The constraints of one query of a batch, with arrays of their own."""
+    found = dict(constraints)
+    for name in ("costs", "groups"):
+        if name in found:
+            found[name] = found[name][row : row + 1, :size].copy()
+    if "pinned" in found:
+        found["pinned"] = [found["pinned"][row]]
+    if "context" in found:
+        context: State = found["context"]
+        found["context"] = context.rows(np.array([row]))
+    return found
+
+
+def _enough(
+    objective: SetFunction,
+    items: Items,
+    selection: Selection,
+    share: float,
+    given: Items | None,
+    least: int,
+) -> int:
     """How many of the selected passages reach this share of the achievable coverage."""
-    reached, achievable = progress(objective, items, selection.indices)
+    reached, achievable = progress(objective, items, selection.indices, given)
     enough = np.flatnonzero(reached >= share * achievable * (1 - 1e-6))
-    return max(1, int(enough[0])) if len(enough) else len(selection)
+    return max(1, least, int(enough[0])) if len(enough) else len(selection)
 
 
 def _first(selection: Selection, count: int, bound: float) -> Selection:
@@ -276,10 +373,3 @@ def _first(selection: Selection, count: int, bound: float) -> Selection:
         selection.values[:count],
         Certificate(value, max(value, bound)),
     )
-
-
-def _scaled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The scores between 0 and 1; equal scores say nothing and become 0."""
-    scores = scores / (np.abs(scores).max() or 1.0)  # the range of huge scores would overflow
-    low, high = scores.min(), scores.max()
-    return np.zeros_like(scores) if high == low else (scores - low) / (high - low)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
+
+import numpy as np
 
 from dgn.core.functions import Items, SetFunction
 from dgn.core.search import greedy
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
 
-_QUERY_KEYS = ("documents", "id", "passages", "query", "scores", "titles")
+_QUERY_KEYS = tuple(sorted(inspect.signature(Query.of).parameters))
 
 
 class Selector:
@@ -95,12 +98,12 @@ class Selector:
         documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
         titles: str | Iterable[str] | None = None,
         scores: Iterable[float] | None = None,
-        k: int | None = None,
-        max_tokens: float | None = None,
-        stop_at: float | None = None,
-        min_relevance: float = 0.0,
-        count_tokens: Callable[[str], int] | None = None,
-        score_weight: float = Limits.score_weight,
+        query_embedding: Any = None,
+        embeddings: Any = None,
+        given: Iterable[str | Passage | Mapping[str, Any]] | None = None,
+        pinned: Iterable[int] | None = None,
+        groups: Iterable[Hashable] | None = None,
+        **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
         """Select passages, or sentences of documents, that together cover a query.
 
@@ -115,27 +118,50 @@ class Selector:
                 documents in order.
             titles: For passages: one title for all, or one for each. Words of a title count as
                 covered by its passages.
-            scores: Relevance scores of your own, one for each passage; any finite numbers.
-            k: Select this many passages, or all if there are fewer; 5 if neither k, max_tokens
+            scores: Relevance scores of your own, one for each passage; any finite numbers, of which
+                the largest is the best.
+            query_embedding: [width], your own vector of the query: a NumPy array, a torch tensor or
+                a list. It comes together with `embeddings`.
+            embeddings: [passages, width], your own vectors of the passages. How near they are to
+                the query counts, and passages with nearly the same vector cover the same.
+            given: Texts that are already there, in a prompt or from an earlier selection: they
+                cover, and nothing that repeats them is selected.
+            pinned: Passages that must be selected, as positions; the others complement them.
+            groups: The group of each passage, for max_per_group: any strings or numbers; None for a
+                passage that is not limited.
+            limits: The fields of `Limits`.
+                k: Select this many passages, or all if there are fewer; 5 if neither k, max_tokens
                 nor stop_at is given. The last ones may add nothing; their gains say so.
-            max_tokens: Select passages with at most this many tokens together, by gain per
-                token. Only words of the query count then, and what all passages have in common
-                does not, so that gains differ from those without it.
-            stop_at: Stop once this fraction of the achievable coverage is reached; above 0 and at
-                most 1.
-            min_relevance: Leave out passages that cover less than this share of the query by
+                max_tokens: Select passages with at most this many tokens together.
+                stop_at: Stop once this fraction of the achievable coverage is reached; above 0 and
+                at most 1.
+                min_relevance: Leave out passages that cover less than this share of the query by
                 themselves, from 0 to 1; then fewer than k, or none, may be selected.
-            count_tokens: Counts the tokens of a text for max_tokens; by default, the tokens of
+                count_tokens: Counts the tokens of a text for max_tokens; by default, the tokens of
                 the encoder.
-            score_weight: What the best score is worth, as a multiple of the largest gain without
-                scores.
+                score_weight: What the best score, or the nearest embedding, is worth, as a multiple
+                of the largest gain without it; None finds it out for each query.
+                max_per_document: Select at most this many passages of one document; of loose
+                passages, of those with the same title.
+                max_per_group: Select at most this many passages of each of the groups.
 
         Raises:
             InvalidInput: An argument is not what is described here.
         """
-        limits = Limits(k, max_tokens, stop_at, min_relevance, count_tokens, score_weight)
-        built = Query.of(query, passages, documents=documents, titles=titles, scores=scores)
-        return self.select_queries([built], limits)[0]
+        checked = Limits(**limits)
+        built = Query.of(
+            query,
+            passages,
+            documents=documents,
+            titles=titles,
+            scores=scores,
+            query_embedding=query_embedding,
+            embeddings=embeddings,
+            given=given,
+            pinned=pinned,
+            groups=groups,
+        )
+        return self.select_queries([built], checked)[0]
 
     def select_many(
         self,
@@ -147,9 +173,9 @@ class Selector:
         """Select for many queries, in batches; much faster than one by one.
 
         Args:
-            queries: Dictionaries with the arguments of `select` (query, passages or documents,
-                titles, scores), or Query objects. They are read as needed and answered in order, so
-                that an endless generator is fine.
+            queries: Dictionaries with the arguments of `select` except its limits (query, passages
+                or documents, titles, scores, …), or Query objects. They are read as needed and
+                answered in order, so that an endless generator is fine.
             batch_size: The number of queries that are processed together.
             limits: k, max_tokens, stop_at and the other limits of `select`, for all queries.
         """
@@ -189,6 +215,7 @@ class Selector:
         *,
         passages: Iterable[str | Passage | Mapping[str, Any]] | None = None,
         titles: str | Iterable[str] | None = None,
+        embeddings: Any = None,
     ) -> PassageIndex:
         """Read a corpus once, so that later queries over it pay for the query alone.
 
@@ -196,6 +223,8 @@ class Selector:
             documents: As in `select`.
             passages: In place of documents: loose passages.
             titles: For passages: one title for all, or one for each.
+            embeddings: [passages, width], your own vectors of the passages, or of the sentences of
+                the documents; `index.select` then takes `query_embedding`.
 
         Examples:
             >>> index = Selector.from_pretrained().index(["Ada wrote a program. It was in 1843."])
@@ -204,7 +233,8 @@ class Selector:
         """
         from dgn.selector.index import PassageIndex
 
-        return PassageIndex.of(self, passages_of(passages, documents, titles=titles))
+        checked = passages_of(passages, documents, titles=titles)
+        return PassageIndex.of(self, checked, embeddings)
 
     def load_index(self, folder: str | Path) -> PassageIndex:
         """Open an index that `PassageIndex.save` wrote; its arrays are mapped into memory."""
@@ -223,6 +253,7 @@ class Selector:
             objective: The set function that the encoder returned for them.
             items: The items that it returned.
         """
+        given = self._given(queries, items)
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
         results = search_passages(
@@ -230,13 +261,14 @@ class Selector:
             objective,
             items,
             limits,
-            count_tokens=self.encoder.count_tokens,
+            encoder=self.encoder,
+            given=given,
             maximizer=self._maximizer,
             # An objective of the user may have data of its own for every item.
             may_reorder=self._objective is None,
         )
         selected: list[PassageSelection] = []
-        for row, (query, (selection, f, searched)) in enumerate(zip(queries, results, strict=True)):
+        for row, (query, (selection, search)) in enumerate(zip(queries, results, strict=True)):
             own_f, own_items = of_query(objective, items, row)
             selected.append(
                 PassageSelection(
@@ -245,14 +277,31 @@ class Selector:
                     selection.values,
                     selection.certificate,
                     query,
+                    limits,
                     self.encoder.facets,
                     own_f,
                     own_items,
-                    (f, searched),
-                    per_token=limits.max_tokens is not None,
+                    given.of_set(row) if given is not None and query.given else None,
+                    search,
                 )
             )
         return selected
+
+    def _given(self, queries: Sequence[Query], items: Items) -> Items | None:
+        """The texts that are given with the queries, read as their passages are."""
+        if not any(query.given for query in queries):
+            return None
+        # All queries, because the features of a batch are padded to the longest query.
+        texts = [Query(query.text, query.given or (Passage(""),)) for query in queries]
+        given = self.encoder.encode(texts)[1]
+        if given.features.shape[2] != items.features.shape[2]:
+            raise InvalidInput(
+                "given", message=f"{type(self.encoder).__name__} cannot take given texts."
+            )
+        real = np.zeros(given.mask.shape, np.bool_)
+        for row, query in enumerate(queries):
+            real[row, : len(query.given)] = True
+        return Items(given.features, given.mask & real)
 
     def _adapted(self, objective: SetFunction, items: Items) -> SetFunction:
         """The objective of the user, if there is one."""

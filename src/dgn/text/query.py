@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dgn.errors import InvalidInput
 from dgn.text.repeats import letters_of, same_text_key
@@ -76,11 +79,20 @@ class Query:
         text: The claim or the question.
         passages: The passages.
         id: An identifier, for results that are written to a file.
+        given: Texts that are already there, as in a prompt: they cover, and are not selected.
+        pinned: Passages that must be selected, as positions.
+        groups: The group of each passage, for a quota; None for a passage in no group.
+        embeddings: [1 + passages, width], the caller's vectors of the query and of its passages,
+            of length 1 or 0.
     """
 
     text: str
     passages: tuple[Passage, ...]
     id: str = ""
+    given: tuple[Passage, ...] = ()
+    pinned: tuple[int, ...] = ()
+    groups: tuple[Hashable, ...] | None = None
+    embeddings: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
 
     @property
     def texts(self) -> list[str]:
@@ -101,11 +113,19 @@ class Query:
         keys = [(passage.title, same_text_key(passage.text)) for passage in self.passages]
         return self.twins_of([first.setdefault(key, n) for n, key in enumerate(keys)])
 
+    @cached_property
+    def repeats_given(self) -> frozenset[int]:
+        """The passages whose text is one of those that are given."""
+        if not self.given:
+            return frozenset()
+        known = {same_text_key(passage.text) for passage in self.given}
+        return frozenset(n for n, text in enumerate(self.texts) if same_text_key(text) in known)
+
     def twins_of(self, groups: Sequence[int]) -> tuple[int, ...]:
         """The passage that stands for each one, given passages that are equal.
 
-        It is the one with the best score; then, of loose passages, whose order must not matter, the
-        shortest one; then the first one.
+        It is one that is pinned; then the one with the best score; then, of loose passages, whose
+        order must not matter, the shortest one; then the first one.
 
         Args:
             groups: A number for each passage, the same for passages that are equal.
@@ -115,7 +135,7 @@ class Query:
         for index, (group, passage) in enumerate(zip(groups, self.passages, strict=True)):
             is_loose = passage.position is None
             size = (len(passage.text), passage.text) if is_loose else (0, "")
-            rank = (-scores[index], *size, index)
+            rank = (index not in self.pinned, -scores[index], *size, index)
             best[group] = min(best.get(group, rank), rank)
         return tuple(best[group][-1] for group in groups)
 
@@ -140,6 +160,11 @@ class Query:
         documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
         titles: str | Iterable[str] | None = None,
         scores: Iterable[float] | None = None,
+        query_embedding: Any = None,
+        embeddings: Any = None,
+        given: Iterable[str | Passage | Mapping[str, Any]] | None = None,
+        pinned: Iterable[int] | None = None,
+        groups: Iterable[Hashable] | None = None,
         id: str = "",  # noqa: A002
     ) -> Query:
         """Build a query from what callers have, and check it.
@@ -152,13 +177,28 @@ class Query:
                 `sentences`, and optionally `title` and `id`; further keys become metadata.
             titles: For passages: one title for all, or one for each.
             scores: One relevance score for each passage; any finite numbers.
+            query_embedding: [width], your own vector of the query; a NumPy array, a torch tensor or
+                a list.
+            embeddings: [passages, width], your own vectors of the passages.
+            given: Texts that are already there, in the forms of `passages`.
+            pinned: Passages that must be selected, as positions.
+            groups: The group of each passage, for `max_per_group`; None for a passage in no group.
             id: An identifier.
 
         Raises:
             InvalidInput: An argument is not what is described here.
         """
         text = checked_query(query)
-        return cls(text, passages_of(passages, documents, titles=titles, scores=scores), id)
+        checked = passages_of(passages, documents, titles=titles, scores=scores)
+        return cls(
+            text,
+            checked,
+            id,
+            () if given is None else tuple(_of_passages(given, None, "given")),
+            () if pinned is None else checked_pinned(pinned, len(checked)),
+            None if groups is None else _checked_groups(groups, len(checked)),
+            checked_embeddings(query_embedding, embeddings, len(checked)),
+        )
 
 
 def checked_query(query: Any) -> str:
@@ -200,14 +240,88 @@ def passages_of(
     return _with_scores(checked, scores)
 
 
-def _of_passages(passages: Iterable[Any], titles: str | Iterable[str] | None) -> list[Passage]:
-    if isinstance(passages, str):
+def checked_pinned(pinned: Any, count: int) -> tuple[int, ...]:
+    """Positions of passages, after they were checked to be different ones of so many."""
+    found: list[int] = []
+    for given in _entries("pinned", pinned, "an iterable of positions"):
+        is_bool = type(given).__name__ in ("bool", "bool_")
+        index = int(given) if hasattr(given, "__index__") and not is_bool else -1
+        if not 0 <= index < count:
+            raise InvalidInput(
+                "pinned", found=f"{given!r:.40}", allowed=f"positions from 0 to {count - 1}"
+            )
+        if index in found:
+            raise InvalidInput("pinned", message=f"pinned names passage {index} twice.")
+        found.append(index)
+    return tuple(found)
+
+
+def _checked_groups(groups: Any, count: int) -> tuple[Hashable, ...]:
+    found = _entries("groups", groups, "an iterable with one group for each passage")
+    if len(found) != count:
         raise InvalidInput(
-            "passages",
-            message="passages is a single string; pass a list of strings, or documents=[text] to "
-            "split a text into sentences.",
+            "groups",
+            message=f"groups has {len(found)} entries for {count} passages; pass one group for "
+            "each passage, and None for a passage in no group.",
         )
-    given = _entries("passages", passages)
+    for number, one in enumerate(found):
+        if not isinstance(one, Hashable):
+            found_ = f"{one!r:.40} at position {number}"
+            raise InvalidInput("groups", found=found_, allowed="strings, numbers or None")
+    return tuple(found)
+
+
+def checked_embeddings(query: Any, passages: Any, count: int) -> NDArray[np.float32] | None:
+    """The vectors of a query and of so many passages, of length 1, in one array; None for none."""
+    if query is None and passages is None:
+        return None
+    if query is None or passages is None:
+        missing = "query_embedding" if query is None else "embeddings"
+        raise InvalidInput(missing, message=f"{missing} is missing; pass both or neither.")
+    of_query = checked_vectors("query_embedding", query, 1)
+    of_passages = checked_vectors("embeddings", passages, count)
+    if of_passages.shape[1] != of_query.shape[1]:
+        raise InvalidInput(
+            "embeddings",
+            message=f"The vectors of the passages have {of_passages.shape[1]} numbers and that of "
+            f"the query has {of_query.shape[1]}; take both from the same model.",
+        )
+    return np.concatenate([of_query, of_passages])
+
+
+def checked_vectors(argument: str, values: Any, count: int) -> NDArray[np.float32]:
+    """[count, width], vectors of length 1, or 0, after they were checked to be so many."""
+    if hasattr(values, "detach"):  # a tensor of torch, which may be on a GPU
+        values = values.detach().cpu().double().numpy()
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        found = np.full(1, np.nan)
+    if not found.size or not np.isfinite(found).all():
+        raise InvalidInput(argument, found=f"{values!r:.40}", allowed="an array of finite numbers")
+    if found.ndim == 1 and argument == "query_embedding":
+        found = found[None]
+    if found.ndim != 2 or len(found) != count:
+        raise InvalidInput(
+            argument,
+            found=f"an array of shape {found.shape}",
+            allowed="one vector" if count == 1 else f"{count} vectors, one for each passage",
+        )
+    largest = np.abs(found).max(axis=-1, keepdims=True)
+    found = found / np.where(largest > 0, largest, 1)  # squares of huge numbers would overflow
+    length = np.sqrt(np.square(found).sum(axis=-1, keepdims=True))
+    return (found / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+def _of_passages(
+    passages: Iterable[Any], titles: str | Iterable[str] | None, argument: str = "passages"
+) -> list[Passage]:
+    if isinstance(passages, str):
+        message = f"{argument} is a single string; pass a list of strings"
+        if argument == "passages":
+            message += ", or documents=[text] to split a text into sentences"
+        raise InvalidInput(argument, message=f"{message}.")
+    given = _entries(argument, passages)
     names = None
     if titles is not None:
         names = [str(titles)] * len(given) if isinstance(titles, str) else _texts("titles", titles)
@@ -218,19 +332,19 @@ def _of_passages(passages: Iterable[Any], titles: str | Iterable[str] | None) ->
                 "title for each passage, or one string for all.",
             )
     if all(isinstance(one, str) for one in given):
-        texts = _texts("passages", given)
+        texts = _texts(argument, given)
         return [*map(Passage, texts)] if names is None else [*map(Passage, texts, names)]
-    checked = [_passage_of(one, number) for number, one in enumerate(given)]
+    checked = [_passage_of(one, number, argument) for number, one in enumerate(given)]
     if names is None:
         return checked
     return [replace(one, title=title) for one, title in zip(checked, names, strict=True)]
 
 
-def _passage_of(given: Any, number: int) -> Passage:
+def _passage_of(given: Any, number: int, argument: str) -> Passage:
     """A passage in any of its forms, checked."""
-    name = f"passages[{number}]"
+    name = f"{argument}[{number}]"
     if isinstance(given, str):
-        return Passage(_text("passages", given, number))
+        return Passage(_text(argument, given, number))
     if isinstance(given, Mapping):
         values = {k: v for k, v in cast("Mapping[str, Any]", given).items() if v is not None}
         unknown = values.keys() - _PASSAGE_KEYS
@@ -332,13 +446,13 @@ def _identifier(name: str, given: Any) -> str | None:
     return str(given)
 
 
-def _entries(argument: str, values: Any) -> list[Any]:
+def _entries(argument: str, values: Any, allowed: str = "an iterable of strings") -> list[Any]:
     """The entries of an iterable that is not a table or a single value."""
     # A data frame would iterate over the names of its columns.
     is_odd = hasattr(values, "columns") or getattr(values, "ndim", 1) == 0
     if isinstance(values, Mapping) or is_odd or not isinstance(values, Iterable):
         kind = type(cast("object", values)).__name__
-        raise InvalidInput(argument, found=kind, allowed="an iterable of strings")
+        raise InvalidInput(argument, found=kind, allowed=allowed)
     return list(cast("Iterable[Any]", values))
 
 

@@ -65,7 +65,7 @@ static void within_limits(int isa, const dgn_input *input, int64_t items, int wh
         .indices = malloc((size_t)(sets * k) * sizeof(int64_t)),
         .gains = malloc((size_t)(sets * k) * sizeof(double)),
         .bounds = malloc((size_t)sets * sizeof(double)),
-        .work = malloc((size_t)(3 * input->width + k + items) * size),
+        .work = malloc((size_t)(4 * input->width + k + 2 * items) * size),
     };
     const dgn_limits limits = {
         .counts = counts,
@@ -80,6 +80,7 @@ static void within_limits(int isa, const dgn_input *input, int64_t items, int wh
         .order = malloc((size_t)(2 * items) * sizeof(int64_t)),
         .used = malloc((size_t)(2 * group_count) * sizeof(int64_t)),
         .group_count = group_count,
+        .skipped_cover = (int)(number() * 2),
     };
     dgn_constrained(isa, input, &result, &limits);
     void *const owned[] = {costs,          budgets,        divisors,      counts,

@@ -110,7 +110,8 @@ def check_limits(seed: int, kind: int, dtype: type, isa: int | None) -> None:
     divisors = None
     if seed % 4:
         costs = random.integers(1, 6, mask.shape).astype(float)
-        room = room.with_costs(costs, random.uniform(0.5, 12, len(mask)))
+        skips = seed % 5 == 0
+        room = room.with_costs(costs, random.uniform(0.5, 12, len(mask)), skipped_cover=skips)
         divisors = (None, costs, np.sqrt(costs))[seed // 4 % 3]
     wanted = search_plainly(f, items, state, room, divisors)
     coverage = compiled(f)

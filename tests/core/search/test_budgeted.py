@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.search import budgeted_greedy, greedy
 from dgn.errors import InvalidInput
-from instances import Instance, instances
+from instances import KINDS, Instance, instances, random_instance
 
 
 @settings(max_examples=200)
@@ -134,3 +134,70 @@ def test_costs_and_budgets_that_are_not_allowed(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         budgeted_greedy(FeatureCoverage(), np.ones((3, 2)), costs, budget)
+
+
+def skipping(instance: Instance, costs: np.ndarray, budget: float, exponent: float) -> list[int]:
+    """Take items in the order of a search without a budget, and skip those that do not fit."""
+    order: list[int] = []
+    while len(order) < instance.size:
+        others = [item for item in range(instance.size) if item not in order]
+        before = instance.value(tuple(order))
+        gains = {i: instance.value((*order, i)) - before for i in others}
+        order.append(max(others, key=lambda i: (gains[i] / costs[i] ** exponent, -i)))
+    kept: list[int] = []
+    for item in order:
+        if costs[[*kept, item]].sum() <= budget:
+            kept.append(item)
+    return kept
+
+
+def is_covered(instance: Instance, costs: np.ndarray, exponent: float, kept: list[int]) -> bool:
+    """Whether, when these were selected, no item added anything to them and to those skipped."""
+    order = skipping(instance, costs, math.inf, exponent)
+    passed: list[int] = []
+    for item in order:
+        if instance.value((*passed, item)) - instance.value(tuple(passed)) <= 1e-12:
+            return set(kept) <= set(passed)
+        passed.append(item)
+    return False
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("exponent", [0.0, 0.3])
+def test_skipped_items_cover(kind: str, exponent: float) -> None:
+    for seed in range(20):
+        instance = random_instance(kind, seed, 2 + seed % 7)
+        random = np.random.default_rng(seed)
+        costs, budget = random.uniform(0.2, 3.0, instance.size), random.uniform(0.3, 6.0)
+        found = budgeted_greedy(
+            instance.objective,
+            instance.features,
+            costs,
+            budget,
+            cost_exponents=(np.array([exponent]),),
+            skipped_cover=True,
+        )
+        reached = found.values[-1] if len(found) else 0.0
+        assert reached == pytest.approx(instance.value(found.indices), abs=1e-9)
+        assert found.certificate.bound >= instance.best_within(costs, budget) - 1e-9
+        wanted = skipping(instance, costs, budget, exponent)
+        shared = [one for one, other in zip(found.indices, wanted, strict=False) if one == other]
+        rest = found.indices[len(shared) :]
+        # Where what was skipped covers everything, the search goes on without it.
+        assert not rest or is_covered(instance, costs, exponent, shared), seed
+        fits = [i for i in range(instance.size) if i not in found.indices]
+        fits = [i for i in fits if costs[[*found.indices, i]].sum() <= budget]
+        values = [instance.value((*found.indices, item)) for item in fits]
+        assert max(values, default=0.0) <= reached + 1e-9, "nothing else would add anything"
+
+
+def test_a_part_of_a_long_item_is_not_selected_in_its_place() -> None:
+    features = np.array([[9.0, 0.0], [4.0, 0.0], [0.0, 2.0]])
+    costs = np.array([10.0, 3.0, 3.0])
+    found = {
+        covers: budgeted_greedy(
+            FeatureCoverage(), features, costs, 4.0, cost_exponents=(0,), skipped_cover=covers
+        ).indices
+        for covers in (False, True)
+    }
+    assert found == {False: (1,), True: (2,)}

@@ -148,6 +148,7 @@ def constrained(
     divisors: NDArray[np.float64] | None = None,
     groups: NDArray[np.int64] | None = None,
     quotas: NDArray[np.int64] | None = None,
+    skipped_cover: bool = False,
     isa: int | None = None,
 ) -> tuple[NDArray[Any], ...]:
     """Greedy on every set of a batch within a budget, quotas of groups, or both.
@@ -163,6 +164,8 @@ def constrained(
         divisors: [batch, items]; gains are compared after a division by them. None for 1.
         groups: [batch, items], from 0 on; None without groups.
         quotas: [batch, groups], the most items of each group.
+        skipped_cover: Whether items that do not fit are compared, too, and cover when they are
+            skipped.
         isa: An index of ISAS; by default the highest.
 
     Returns:
@@ -190,7 +193,7 @@ def constrained(
     own_budgets, own_groups, own_quotas = map(_contiguous, (budgets, groups, quotas))
 
     def search(first: int, last: int) -> None:
-        work = np.empty(3 * width + k + items, features.dtype)
+        work = np.empty(4 * width + k + 2 * items, features.dtype)
         density, order = np.empty(items, np.float64), np.empty(2 * items, np.int64)
         in_groups = np.empty(2 * group_count + 1, np.int64)
         given = Input(
@@ -227,6 +230,7 @@ def constrained(
             order=address_of(order),
             used=address_of(in_groups),
             group_count=group_count,
+            skipped_cover=skipped_cover,
         )
         library().dgn_constrained(used, *(ctypes.byref(one) for one in (given, result, limits)))
 

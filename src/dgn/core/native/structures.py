@@ -36,7 +36,7 @@ class Limits(ctypes.Structure):
     _fields_ = (
         *_fields(ctypes.c_void_p, ("counts", "costs", "budgets", "divisors", "groups", "quotas")),
         *_fields(ctypes.c_void_p, ("single", "single_gain", "density", "order", "used")),
-        ("group_count", ctypes.c_int64),
+        *_fields(ctypes.c_int64, ("group_count", "skipped_cover")),
     )
 
 

@@ -12,7 +12,7 @@ from dgn.core.arrays import Array, Bool, Float, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search._checks import checked_count, checked_items, unbatched
 from dgn.core.search.constrained import Found, begin, one_hot, powers_below, search
-from dgn.core.search.constraints import Constraints
+from dgn.core.search.constraints import Constraints, remainder
 from dgn.core.search.selection import Selection, Selections
 from dgn.errors import InvalidInput
 
@@ -24,7 +24,8 @@ def budgeted_greedy(
     budget: float | Array,
     *,
     k: int | None = None,
-    cost_exponents: Sequence[float] = (1.0,),
+    cost_exponents: Sequence[float | Array] = (1.0,),
+    skipped_cover: bool = False,
     context: State | None = None,
     given: Any = None,
     pinned: Any = None,
@@ -46,7 +47,11 @@ def budgeted_greedy(
         budget: One number, or [batch].
         k: If given, at most this many items are selected as well.
         cost_exponents: From 0 (by gain alone) to 1 (by gain per cost). More exponents take more
-            time and never give a worse set; among equal values, the first exponent decides.
+            time and never give a worse set; among equal values, the first exponent decides. An
+            exponent may be an array [batch], with one number for each set.
+        skipped_cover: Whether an item that does not fit counts as covering when it is skipped, so
+            that cheap items that say a part of the same are not selected in its place. The
+            guarantee is then the certificate alone.
         context: What is already covered: f(· | context) is maximized instead of f.
         given: Items that are already there, as for `greedy`; they cost nothing.
         pinned: Items that must be selected, as for `greedy`; their costs are part of the budget.
@@ -57,7 +62,7 @@ def budgeted_greedy(
         One Selection for a single set, Selections for a batch.
     """
     items = checked_items(objective, items, context)
-    exponents = _checked_exponents(cost_exponents)
+    exponents = _checked_exponents(cost_exponents, items)
     paid, limit = checked_costs(costs, items), checked_budget(budget, items)
     most = None if k is None else checked_count(k)
     constraints = Constraints.of(
@@ -73,13 +78,16 @@ def budgeted_greedy(
     paid, limit = _scaled(paid, limit)
     start = begin(objective, items, context, constraints)
     room = constraints.room(items.mask, items.size if most is None else most)
-    room = room.with_costs(paid, _left_by_pinned(constraints, paid, limit))
+    left = _left_by_pinned(constraints, paid, limit)
+    room = room.with_costs(paid, left, skipped_cover=skipped_cover)
     found = [search(objective, items, start.state, room, exponent) for exponent in exponents]
-    return unbatched(start.completed(_best_of(found, items.features)), items)
+    best = _best_of(found, items.features)
+    # Where skipped items cover, the point is not to take something else in their place.
+    return unbatched(start.completed(best if skipped_cover else _or_single(best)), items)
 
 
 def _best_of(found: Sequence[Found], features: Array) -> Found:
-    """The best of several searches in every set, or the single item that is better than all."""
+    """The best of several searches in every set."""
     best, *others = found
     xp = namespace(best.gains)
     # The same set in another order may have a sum that is rounded up: it is not better.
@@ -98,6 +106,12 @@ def _best_of(found: Sequence[Found], features: Array) -> Found:
             single=best.single,
             single_gain=best.single_gain,
         )
+    return best
+
+
+def _or_single(best: Found) -> Found:
+    """The single item, in the sets where it is better than everything that was found."""
+    xp = namespace(best.gains)
     alone = (best.single_gain > best.values[:, -1])[:, None]
     first = one_hot(xp.zeros_like(best.single), best.indices.shape[1])
     instead = xp.where(first, best.single[:, None], xp.full_like(best.single[:, None], -1))
@@ -119,13 +133,21 @@ def _filled(rows: Array, steps: int, fill: int) -> Array:
     return xp.concat([rows, more], axis=1)
 
 
-def _checked_exponents(exponents: Any) -> tuple[float, ...]:
-    allowed = "at least one number, each from 0 to 1"
+def _checked_exponents(exponents: Any, items: Items) -> list[Float[Array, " batch"]]:
+    allowed = f"at least one number, or array of shape ({items.batch},), from 0 to 1"
+    xp = namespace(items.features)
+    found: list[Array] = []
     try:
-        found = tuple(float(one) for one in exponents)
-    except (TypeError, ValueError):
-        found = ()
-    if not found or not all(0 <= one <= 1 for one in found):
+        given = [_in_full_precision(one, items) for one in exponents]
+    except TypeError:
+        given = []
+    for one in given:
+        if one.ndim > 1 or (one.ndim == 1 and one.shape[0] != items.batch):
+            raise InvalidInput(
+                "cost_exponents", found=f"an array of shape {tuple(one.shape)}", allowed=allowed
+            )
+        found.append(xp.broadcast_to(one, (items.batch,)))
+    if not found or not all(bool(xp.all((one >= 0) & (one <= 1))) for one in found):
         raise InvalidInput("cost_exponents", found=f"{exponents!r:.40}", allowed=allowed)
     return found
 
@@ -159,13 +181,6 @@ def _left_by_pinned(
         for row, pinned in enumerate(constraints.pinned)
     ]
     return namespace(budget).asarray(left, dtype=budget.dtype, device=device_of(budget))
-
-
-def remainder(amount: float, costs: list[float]) -> float:
-    """The amount less the costs, rounded down: fsum rounds once, to the nearest number."""
-    terms = [amount, *(-cost for cost in costs)]
-    left = math.fsum(terms)
-    return math.nextafter(left, -math.inf) if math.fsum([*terms, -left]) < 0 else left
 
 
 def checked_costs(costs: Any, items: Items) -> Float[Array, "batch items"]:

@@ -2,7 +2,7 @@
 
     start = begin(f, items, context, constraints)     # the state, and the gains of pinned items
     room = constraints.room(items.mask, k)            # what may still be added
-    found = search(f, items, start.state, room)       # by gain, or by gain / cost**exponent
+    found = search(f, items, start.state, room)       # by gain, or by gain / cost**exponents
     start.completed(found)                            # the pinned items, then what was found
 
 `search` is the plain form for every set function and array library, or a compiled kernel.
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from dgn.core import native
 from dgn.core.arrays import Array, Bool, Float, Int, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.numerics import safe_power
 from dgn.core.search._checks import check_gains, compiled_for_numpy
 from dgn.core.search.constraints import Constraints, Room
 from dgn.core.search.selection import Selections
@@ -43,6 +42,19 @@ class Found:
     bounds: Array
     single: Array
     single_gain: Array
+
+    def followed_by(self, later: Found) -> Found:
+        """What was found first, and what was found after it."""
+        xp = namespace(self.gains)
+        indices = xp.concat([self.indices, later.indices], axis=1)
+        order = xp.argsort(xp.astype(indices < 0, xp.int64), axis=1, stable=True)
+        return Found(
+            xp.take_along_axis(indices, order, axis=1),
+            xp.take_along_axis(xp.concat([self.gains, later.gains], axis=1), order, axis=1),
+            self.bounds,
+            self.single,
+            self.single_gain,
+        )
 
     @property
     def values(self) -> Array:
@@ -139,7 +151,11 @@ def constrained_greedy(
 
 
 def search(
-    objective: SetFunction, items: Items, state: State, room: Room, exponent: float = 0.0
+    objective: SetFunction,
+    items: Items,
+    state: State,
+    room: Room,
+    exponents: Float[Array, " batch"] | None = None,
 ) -> Found:
     """Greedy in a room: each time the allowed item with the largest gain / cost**exponent.
 
@@ -147,12 +163,25 @@ def search(
     skipped; without costs, the search goes on as long as an item is allowed.
     """
     divisors = None
-    if room.costs is not None and exponent:
-        divisors = room.costs if exponent == 1 else safe_power(room.costs, exponent)
+    if room.costs is not None and exponents is not None:
+        xp = namespace(room.costs)
+        if bool(xp.all(exponents == 1)):
+            divisors = room.costs
+        elif bool(xp.any(exponents > 0)):
+            divisors = room.costs ** exponents[:, None]
     coverage = compiled_for_numpy(objective, items.features)
     if coverage is None:
-        return search_plainly(objective, items, state, room, divisors)
-    return search_by_kernel(coverage, items, state, room, divisors)
+        found = search_plainly(objective, items, state, room, divisors)
+    else:
+        found = search_by_kernel(coverage, items, state, room, divisors)
+    left = None if room.compared is None else room.after(found.indices)
+    if left is None or not bool(namespace(left.allowed).any(left.allowed)):
+        return found
+    # What was skipped covers all that is left; without it, some items may still add something.
+    for place in range(found.indices.shape[1]):
+        member = one_hot(found.indices[:, place], items.size)
+        state = objective.add(items, state, namespace(member).astype(member, items.features.dtype))
+    return found.followed_by(search(objective, items, state, left, exponents))
 
 
 def search_by_kernel(
@@ -168,7 +197,7 @@ def search_by_kernel(
     indices, *others = native.constrained(
         coverage,
         items.features,
-        room.allowed,
+        room.allowed if room.compared is None else room.compared,
         state.level,
         room.counts,
         costs=room.costs,
@@ -176,6 +205,7 @@ def search_by_kernel(
         divisors=divisors,
         groups=room.groups,
         quotas=room.quotas,
+        skipped_cover=room.compared is not None,
         isa=isa,
     )
     steps = max(1, int((indices >= 0).sum(axis=1).max()))
@@ -189,46 +219,66 @@ def search_plainly(
     """The search for every set function and every array library."""
     xp = namespace(items.features)
     costs, quotas, left = room.costs, room.quotas, room.budget
-    available, counts = room.allowed, room.counts
+    allowed, counts = room.allowed, room.counts
+    compared = allowed if room.compared is None else room.compared
     reached = xp.zeros(items.batch, dtype=xp.float64, device=device_of(items.features))
     bounds, scale = xp.full_like(reached, xp.inf), xp.ones_like(reached)[:, None]
+    taken = xp.zeros_like(counts)
+    kept = state
     single: tuple[Array, Array] | None = None
     indices: list[Array] = []
     gains: list[Array] = []
     while True:
+        # Of the set with what was skipped, which bounds the best set as every set does.
         seen = objective.gains(items, state)
         check_gains(objective, seen, items.mask, objective.value(state))
         all_gains = xp.astype(seen, reached.dtype)
         if single is None:
-            single = best_available(all_gains, available)
+            single = best_available(all_gains, allowed)
             scale = powers_below(single[1])[:, None]
         bounds = xp.minimum(bounds, reached + room.largest_gain(all_gains, scale))
-        available = available & (counts > len(indices))[:, None]
-        if costs is not None and left is not None:
-            available = available & (costs <= left[:, None]) & (all_gains > 0)
+        compared = compared & (counts > taken)[:, None]
+        if costs is not None:
+            compared = compared & (all_gains > 0)
         if quotas is not None:
-            available = available & (xp.take_along_axis(quotas, room.groups, axis=1) > 0)
-        scores = all_gains if costs is None else all_gains * scale
-        scores = scores if divisors is None else scores / divisors
-        index, _ = best_available(scores, available)
-        gain = xp.take_along_axis(all_gains, index[:, None], axis=1)[:, 0]
-        running = xp.any(available, axis=1)
+            compared = compared & (xp.take_along_axis(quotas, room.groups, axis=1) > 0)
+        fits = compared
+        if costs is not None and left is not None:
+            fits = compared & (costs <= left[:, None])
+            compared = fits if room.compared is None else compared
+        running = xp.any(fits, axis=1)
         if indices and not bool(xp.any(running)):
             break
-        selected = one_hot(index, items.size) & running[:, None]
+        scores = all_gains if costs is None else all_gains * scale
+        scores = scores if divisors is None else scores / divisors
+        index, _ = best_available(scores, compared)
+        joining = one_hot(index, items.size) & running[:, None]
+        selected = joining & fits
+        is_taken = xp.any(selected, axis=1)
+        own = seen if kept is state else objective.gains(items, kept)
+        gain = xp.sum(xp.where(selected, xp.astype(own, reached.dtype), 0.0), axis=1)
         if costs is not None and left is not None:
             left = left_of(left, xp.sum(xp.where(selected, costs, 0.0), axis=1))
         if quotas is not None:
             group = xp.take_along_axis(room.groups, index[:, None], axis=1)[:, 0]
-            used = one_hot(group, quotas.shape[1]) & running[:, None]
+            used = one_hot(group, quotas.shape[1]) & is_taken[:, None]
             quotas = quotas - xp.astype(used, quotas.dtype)
-        available = available & ~selected & running[:, None]
-        state = objective.add(items, state, xp.astype(selected, items.features.dtype))
-        gain = xp.where(running, gain, 0.0)
-        reached = reached + gain
-        indices.append(xp.where(running, index, -1))
+        compared = compared & ~joining & running[:, None]
+        after = objective.add(items, state, xp.astype(joining, items.features.dtype))
+        if kept is state and bool(xp.all(is_taken == running)):
+            kept = after
+        else:
+            kept = objective.add(items, kept, xp.astype(selected, items.features.dtype))
+        state = after
+        reached = reached + xp.sum(xp.where(joining, all_gains, 0.0), axis=1)
+        taken = taken + xp.astype(is_taken, taken.dtype)
+        indices.append(xp.where(is_taken, index, -1))
         gains.append(gain)
     chosen, added = xp.stack(indices, axis=1), xp.stack(gains, axis=1)
+    order = xp.argsort(xp.astype(chosen < 0, xp.int64), axis=1, stable=True)
+    steps = max(1, int(xp.max(taken)))
+    chosen = xp.take_along_axis(chosen, order, axis=1)[:, :steps]
+    added = xp.take_along_axis(added, order, axis=1)[:, :steps]
     return Found(chosen, added, bounds, *single)
 
 

@@ -12,6 +12,7 @@ in which greedy reaches at least 1/2 of the best value (Fisher, Nemhauser and Wo
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -173,6 +174,8 @@ class Room:
         quotas: [batch, groups], how many of each group.
         costs: [batch, items]; None without a budget.
         budget: [batch], what may be spent.
+        compared: [batch, items], what a search compares: what is allowed, and items that do not
+            fit, which are skipped and cover. None if they do not.
     """
 
     allowed: Bool[Array, "batch items"]
@@ -181,13 +184,45 @@ class Room:
     quotas: Int[Array, "batch groups"] | None = None
     costs: Float[Array, "batch items"] | None = None
     budget: Float[Array, " batch"] | None = None
+    compared: Bool[Array, "batch items"] | None = None
 
     def with_costs(
-        self, costs: Float[Array, "batch items"], budget: Float[Array, " batch"]
+        self,
+        costs: Float[Array, "batch items"],
+        budget: Float[Array, " batch"],
+        *,
+        skipped_cover: bool = False,
     ) -> Room:
         """The same room within a budget as well."""
         fits = self.allowed & (costs <= budget[:, None])
-        return replace(self, allowed=fits, costs=costs, budget=budget)
+        compared = self.allowed if skipped_cover else None
+        return replace(self, allowed=fits, costs=costs, budget=budget, compared=compared)
+
+    def after(self, indices: Int[Array, "batch picks"]) -> Room:
+        """What is left of the room after some items, −1 for none; all other limits stay.
+
+        Only a room with costs and skipped items needs it.
+        """
+        xp, costs, budget = namespace(self.allowed), self.costs, self.budget
+        assert costs is not None  # noqa: S101
+        assert budget is not None  # noqa: S101
+        places = xp.arange(costs.shape[1], device=device_of(costs))
+        chosen = xp.any(indices[:, :, None] == places[None, None, :], axis=1)
+        spent = [
+            [cost for cost, own in zip(*row, strict=True) if own]
+            for row in zip(costs.tolist(), chosen.tolist(), strict=True)
+        ]
+        rest = [remainder(*row) for row in zip(budget.tolist(), spent, strict=True)]
+        left = xp.asarray(rest, dtype=budget.dtype, device=device_of(budget))
+        counts = self.counts - xp.sum(chosen, axis=1, dtype=self.counts.dtype)
+        quotas = self.quotas
+        allowed = self.allowed & ~chosen & (costs <= left[:, None]) & (counts > 0)[:, None]
+        if quotas is not None and self.groups is not None:
+            numbers = xp.arange(quotas.shape[1], device=device_of(costs))
+            in_group = (self.groups[:, :, None] == numbers) & chosen[:, :, None]
+            quotas = quotas - xp.sum(in_group, axis=1, dtype=quotas.dtype)
+            allowed = allowed & (xp.take_along_axis(quotas, self.groups, axis=1) > 0)
+        return Room(allowed, counts, self.groups, quotas, costs, left)
 
     def largest_gain(
         self, gains: Float[Array, "batch items"], scale: Float[Array, "batch 1"] | None = None
@@ -256,6 +291,13 @@ def _within_quotas(
     rank = place - xp.take_along_axis(starts, run, axis=1)
     counts = rank < xp.take_along_axis(quotas, numbers, axis=1)
     return xp.where(counts, gains, xp.zeros_like(gains))
+
+
+def remainder(amount: float, costs: list[float]) -> float:
+    """The amount less the costs, rounded down: fsum rounds once, to the nearest number."""
+    terms = [amount, *(-cost for cost in costs)]
+    left = math.fsum(terms)
+    return math.nextafter(left, -math.inf) if math.fsum([*terms, -left]) < 0 else left
 
 
 def as_numpy(values: Any) -> NDArray[Any]:

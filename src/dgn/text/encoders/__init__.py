@@ -12,6 +12,7 @@ To add one, derive from `Encoder` and call `register_encoder`.
 from dgn.text.encoders.base import (
     Encoder,
     Facet,
+    KnownScores,
     PreparedPassages,
     find_encoder,
     register_encoder,
@@ -28,6 +29,7 @@ __all__ = [
     "Encoder",
     "Facet",
     "FacetEncoder",
+    "KnownScores",
     "MiniLMEncoder",
     "PooledEncoder",
     "PreparedPassages",

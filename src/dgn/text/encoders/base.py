@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,21 @@ class Facet:
     stem: str = ""
     is_content: bool = True
     is_asked: bool = False
+
+
+class KnownScores(NamedTuple):
+    """What an encoder knows about the passages of a query by simple means.
+
+    A caller's scores that say the same as one of these add nothing to what the encoder sees.
+
+    Attributes:
+        scores: [scores, passages], for example those of BM25.
+        vectors: [1 + passages, dimension], vectors of the query and of its passages, of length 1;
+            None if there are none.
+    """
+
+    scores: NDArray[np.float64]
+    vectors: NDArray[np.float64] | None
 
 
 class PreparedPassages(ABC):
@@ -88,6 +103,10 @@ class Encoder(ABC):
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text; `max_tokens` is measured in these."""
+
+    def known_scores(self, query: Query) -> KnownScores:
+        """What is known about the passages of a query by simple means; by default nothing."""
+        return KnownScores(np.zeros((0, len(query.passages))), None)
 
     def prepare(self, passages: Sequence[Passage]) -> PreparedPassages | None:
         """Passages that many queries will be about, read once; None if nothing can be prepared."""

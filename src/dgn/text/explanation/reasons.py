@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -198,8 +198,7 @@ def explain_passages(
     facets: Sequence[Facet],
     covered: NDArray[np.float64],
     weights: NDArray[np.float64],
-    *,
-    per_token: bool = False,
+    constraints: Mapping[str, Any],
 ) -> Explanation:
     """Replay a search for passages, and describe it in the words of the query.
 
@@ -211,9 +210,9 @@ def explain_passages(
         facets: The words of the query, with their features.
         covered: [selected + 1, features], how far each feature is covered.
         weights: [features], how much each feature counts.
-        per_token: Whether passages were selected by gain per token.
+        constraints: Further arguments of the search, as `dgn.explain` takes them.
     """
-    steps = explain(objective, items, selection)
+    steps = explain(objective, items, selection, **constraints)
     names = tuple(facet.name for facet in facets)
     content = [number for number, facet in enumerate(facets) if facet.is_content]
     word_weights = np.array([weights[list(facet.features)].sum() for facet in facets])
@@ -255,7 +254,7 @@ def explain_passages(
         tuple(content or range(len(facets))),
         tuple(word_weights.tolist()),
         coverage,
-        per_token,
+        "costs" in constraints,
     )
 
 

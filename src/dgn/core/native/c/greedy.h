@@ -90,6 +90,7 @@ typedef struct {
     int64_t *order;
     int64_t *used;
     int64_t group_count;
+    int64_t skipped_cover;
 } dgn_limits;
 
 /* A part of one large set in a lazy search, and what is known about its items: ceilings of their gains,

@@ -335,6 +335,7 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
     const int64_t group_count = limits->group_count;
     REAL *const level = result->work, *const prepared = level + width;
     REAL *const ones = prepared + width, *const largest = ones + width, *const gains = largest + k;
+    REAL *const kept = gains + items, *const payable = kept + width;
     double *const density = limits->density;
     int64_t *const by_density = limits->order, *const by_gain = by_density + items;
     int64_t *const selected = limits->used + group_count; /* of every group, how many */
@@ -350,6 +351,7 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
         const REAL *const weights =
             input->weights ? (const REAL *)input->weights + set * input->weights_stride : ones;
         const int64_t count = limits->counts[set];
+        const int skips = costs && limits->skipped_cover;
         int64_t *const chosen = result->indices + set * k;
         double *const added = (double *)result->gains + set * k;
         double left = costs ? limits->budgets[set] : 0, value = 0, bound = INFINITY, scale = 1;
@@ -359,6 +361,8 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
         else
             for (int64_t u = 0; u < width; u++)
                 level[u] = input->form == DGN_PROBABILISTIC ? 1 : 0;
+        if (skips)
+            memcpy(kept, level, (size_t)width * sizeof(REAL));
         for (int64_t j = 0; j < k; j++) {
             chosen[j] = -1;
             added[j] = 0;
@@ -366,7 +370,7 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
         for (int64_t a = 0; a < items; a++) {
             by_density[a] = by_gain[a] = a;
             /* Below 0: not to be selected, or selected. What is not allowed bounds nothing either. */
-            gains[a] = (mask && !mask[a]) || (costs && !(costs[a] <= left)) ||
+            gains[a] = (mask && !mask[a]) || (costs && !skips && !(costs[a] <= left)) ||
                                (groups && quotas[groups[a]] < 1)
                            ? -1
                            : 0;
@@ -378,15 +382,19 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
             continue;
         if (groups)
             memset(selected, 0, (size_t)group_count * sizeof *selected);
+        int64_t taken = 0;
+        int has_skipped = 0;
         for (int64_t step = 0;; step++) {
             int64_t best = -1;
+            int can_add = 0;
             double highest = -INFINITY;
             SUFFIX(prepare)(input, level, prepared);
             for (int64_t a = 0; a < items; a++) {
                 if (gains[a] < 0)
                     continue;
                 gains[a] = SUFFIX(gain)(input, rows + a * width, weights, prepared, level);
-                if (step == 0 && gains[a] > limits->single_gain[set]) {
+                if (step == 0 && gains[a] > limits->single_gain[set] &&
+                    (!costs || costs[a] <= left)) {
                     limits->single[set] = a;
                     limits->single_gain[set] = gains[a];
                 }
@@ -397,34 +405,54 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
                 const double scaled = gains[a] > 0 ? (double)gains[a] * scale : 0;
                 const double score = divisors ? scaled / divisors[a] : scaled;
                 density[a] = costs ? scaled / costs[a] : 0;
-                if (gains[a] < 0 || !(score > highest) ||
-                    (costs && !(density[a] > 0 && costs[a] <= left)) ||
+                if (skips) { /* what can never be paid bounds nothing */
+                    payable[a] = costs[a] <= limits->budgets[set] ? gains[a] : -1;
+                    density[a] = payable[a] > 0 ? density[a] : 0;
+                }
+                if (gains[a] < 0 || (costs && !(scaled > 0)) ||
                     (groups && selected[groups[a]] == quotas[groups[a]]))
+                    continue;
+                const int fits = !costs || costs[a] <= left;
+                can_add |= fits;
+                if (!(score > highest) || !(fits || skips))
                     continue;
                 best = a;
                 highest = score;
             }
+            const REAL *const bounded = skips ? payable : gains;
             double reachable =
-                groups ? SUFFIX(largest_in_groups)(gains, items, count, groups, quotas, group_count,
+                groups ? SUFFIX(largest_in_groups)(bounded, items, count, groups, quotas, group_count,
                                                    limits->used, by_gain, step == 0, largest)
-                       : SUFFIX(largest_sum)(gains, items, count, largest);
+                       : SUFFIX(largest_sum)(bounded, items, count, largest);
             if (costs) {
-                const double by_cost = SUFFIX(divisible)(costs, gains, limits->budgets[set], items,
+                const double by_cost = SUFFIX(divisible)(costs, bounded, limits->budgets[set], items,
                                                          density, by_density, step == 0);
                 reachable = by_cost < reachable ? by_cost : reachable;
             }
             reachable += value;
             bound = reachable < bound ? reachable : bound;
-            if (step == count || best < 0)
+            if (taken == count || !can_add)
                 break;
-            chosen[step] = best;
-            added[step] = gains[best];
-            value += gains[best];
-            left = costs ? left_of(left, costs[best]) : 0;
-            if (groups)
-                selected[groups[best]]++;
+            const REAL *const row = rows + best * width;
+            value += gains[best]; /* of the set with what was skipped, whose gains these are */
+            if (costs && !(costs[best] <= left)) {
+                has_skipped = 1;
+            } else {
+                chosen[taken] = best;
+                added[taken] = gains[best];
+                if (has_skipped) {
+                    SUFFIX(prepare)(input, kept, prepared);
+                    added[taken] = SUFFIX(gain)(input, row, weights, prepared, kept);
+                }
+                taken++;
+                left = costs ? left_of(left, costs[best]) : 0;
+                if (groups)
+                    selected[groups[best]]++;
+                if (skips)
+                    SUFFIX(raise)(input, row, kept);
+            }
             gains[best] = -1;
-            SUFFIX(raise)(input, rows + best * width, level);
+            SUFFIX(raise)(input, row, level);
         }
         ((double *)result->bounds)[set] = bound;
     }

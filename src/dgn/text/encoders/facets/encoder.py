@@ -15,7 +15,14 @@ from dgn.core import native
 from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.core.native.facets import FacetKernel
 from dgn.errors import InvalidInput
-from dgn.text.encoders.base import Encoder, Facet, ReadArrays, require_keys, require_sizes
+from dgn.text.encoders.base import (
+    Encoder,
+    Facet,
+    KnownScores,
+    ReadArrays,
+    require_keys,
+    require_sizes,
+)
 from dgn.text.encoders.facets.formula import (
     LONGEST_QUERY,
     WHOLE_SCALE,
@@ -26,6 +33,7 @@ from dgn.text.encoders.facets.formula import (
     untrained_weights,
 )
 from dgn.text.encoders.facets.index import IndexedWords
+from dgn.text.encoders.facets.known import known_scores
 from dgn.text.encoders.facets.matching import (
     FUNCTION_WORD_SHARE,
     IDF_MIDDLE,
@@ -129,6 +137,9 @@ class FacetEncoder(Encoder):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
+
+    def known_scores(self, query: Query) -> KnownScores:
+        return known_scores(self.reader, query)
 
     @staticmethod
     def facets(query: str) -> tuple[Facet, ...]:

@@ -216,7 +216,7 @@ def match_query(
         vectors: Other vectors of the same texts; by default, those of the table.
     """
     texts = np.split(words.rows, words.start[1:-1])
-    vectors = _static(texts, table) if vectors is None else vectors
+    vectors = static_vectors(texts, table) if vectors is None else vectors
     # Passages and titles together: the arrays are small, and calls are expensive.
     compared = _compare(table, texts, vectors)
     size = len(words.title)
@@ -238,7 +238,7 @@ def match_query(
     }
 
 
-def _static(texts: Sequence[NDArray[np.int64]], table: WordTable) -> TextVectors:
+def static_vectors(texts: Sequence[NDArray[np.int64]], table: WordTable) -> TextVectors:
     """The vectors of the table; a text is the mean of its words, rare words counting more."""
     flat = np.concatenate(texts)
     vectors = table.vectors[flat]

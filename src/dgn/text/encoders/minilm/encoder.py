@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput, require_extra
-from dgn.text.encoders.base import Encoder, Facet, ReadArrays, require_keys, require_sizes
+from dgn.text.encoders.base import (
+    Encoder,
+    Facet,
+    KnownScores,
+    ReadArrays,
+    require_keys,
+    require_sizes,
+)
 from dgn.text.encoders.facets.encoder import default_vectors
 from dgn.text.encoders.facets.formula import (
     FacetSizes,
@@ -29,6 +36,7 @@ from dgn.text.encoders.facets.formula import (
     shapes_of,
     start_weights,
 )
+from dgn.text.encoders.facets.known import known_scores
 from dgn.text.encoders.facets.matching import (
     Matches,
     TextVectors,
@@ -157,6 +165,9 @@ class MiniLMEncoder(Encoder):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
+
+    def known_scores(self, query: Query) -> KnownScores:
+        return known_scores(self.reader, query)
 
     @staticmethod
     def facets(query: str) -> tuple[Facet, ...]:
