@@ -122,6 +122,8 @@ class Constraints:
         """
         xp, device = namespace(mask), device_of(mask)
         batch, size = mask.shape
+        if self.given is None and not self.limits_choice:
+            return Room(mask, xp.full((batch,), min(k, size), dtype=xp.int64, device=device))
         counts = np.full(batch, min(k, size))
         free = np.ones((batch, size), np.bool_) if self.given is None else ~self.given
         quotas = None if self.quotas is None else np.tile(self.quotas, (batch, 1))
