@@ -21,8 +21,8 @@ from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Log1p
 from dgn.core.native import build, compiled, library
 from dgn.core.search import budgeted_greedy, greedy, lazy_greedy, stochastic_greedy
 from dgn.core.search.constrained import search_by_kernel, search_plainly
-from dgn.core.search.constraints import Room
 from dgn.core.search.greedy import _search
+from dgn.core.search.room import Room
 from dgn.errors import InvalidInput
 
 

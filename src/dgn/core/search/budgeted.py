@@ -12,7 +12,8 @@ from dgn.core.arrays import Array, Bool, Float, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search._checks import checked_count, checked_items, unbatched
 from dgn.core.search.constrained import Found, begin, one_hot, powers_below, search
-from dgn.core.search.constraints import Constraints, remainder
+from dgn.core.search.constraints import Constraints
+from dgn.core.search.room import remainder
 from dgn.core.search.selection import Selection, Selections
 from dgn.errors import InvalidInput
 

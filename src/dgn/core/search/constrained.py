@@ -21,7 +21,8 @@ from dgn.core import native
 from dgn.core.arrays import Array, Bool, Float, Int, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search._checks import check_gains, compiled_for_numpy
-from dgn.core.search.constraints import Constraints, Room
+from dgn.core.search.constraints import Constraints
+from dgn.core.search.room import Room
 from dgn.core.search.selection import Selections
 
 

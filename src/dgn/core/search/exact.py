@@ -25,8 +25,9 @@ from dgn.core.arrays import Array, Float, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search._checks import checked_count, checked_items, over_sets
 from dgn.core.search.constrained import begin
-from dgn.core.search.constraints import Constraints, Room, as_numpy
+from dgn.core.search.constraints import Constraints
 from dgn.core.search.greedy import search_sets
+from dgn.core.search.room import Room, as_numpy
 from dgn.core.search.selection import Certificate, Selection, Selections, largest_sum
 from dgn.errors import InvalidInput, SearchTooLarge
 

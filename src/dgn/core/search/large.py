@@ -24,7 +24,8 @@ from dgn.core.search._checks import (
     compiled_for_numpy,
     over_sets,
 )
-from dgn.core.search.constraints import Constraints, Quotas, Room
+from dgn.core.search.constraints import Constraints
+from dgn.core.search.room import Quotas, Room
 from dgn.core.search.selection import Selection, Selections
 from dgn.core.search.sparse import is_sparse, sparse_set
 from dgn.errors import InvalidInput

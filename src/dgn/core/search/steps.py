@@ -9,7 +9,8 @@ from dgn.core.arrays import Array, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State, as_items
 from dgn.core.search.budgeted import checked_budget, checked_costs
 from dgn.core.search.constrained import begin
-from dgn.core.search.constraints import Constraints, Quotas, remainder
+from dgn.core.search.constraints import Constraints
+from dgn.core.search.room import Quotas, remainder
 from dgn.core.search.selection import Selection
 from dgn.errors import InvalidInput
 
