@@ -215,8 +215,13 @@ def explain_passages(
     """
     steps = explain(objective, items, selection)
     names = tuple(facet.name for facet in facets)
-    content = [number for number, facet in enumerate(facets) if facet.is_content]
     word_weights = np.array([weights[list(facet.features)].sum() for facet in facets])
+    content = [
+        number
+        for number, facet in enumerate(facets)
+        # What is asked for weighs nothing if no rule can find it in these passages.
+        if facet.is_content and (word_weights[number] > 0 or not facet.is_asked)
+    ]
     word_weights = word_weights / (word_weights.sum() or 1.0)
     coverage = np.zeros((len(steps) + 1, len(facets)))
     for number, facet in enumerate(facets):
