@@ -12,7 +12,7 @@ import numpy as np
 from dgn.core.functions import Items, SetFunction
 from dgn.core.search import Selection
 from dgn.errors import require_extra
-from dgn.selector.coverage import coverage_after, covered_features, relevance_of
+from dgn.selector.coverage import coverage_after, covered_alone, covered_features, relevance_of
 from dgn.text.encoders import Facet
 from dgn.text.explanation import Explanation
 from dgn.text.explanation.reasons import explain_passages
@@ -128,12 +128,14 @@ class PassageSelection(Selection):
         covered = covered_features(self.objective, self.items, self.indices)
         facets = self.facets if covered is not None else ()
         shares, weights = covered or (np.zeros((len(self.indices) + 1, 0)), np.zeros(0))
+        alone = covered_alone(self.objective, self.items, self.indices)
         return explain_passages(
             self.query,
             self,
             *self.searched,
             facets,
             shares,
+            np.zeros((len(self.indices), 0)) if alone is None else alone[0],
             weights,
             per_token=self.per_token,
         )
