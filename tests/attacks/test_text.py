@@ -1,5 +1,6 @@
 """Attacks on words: opposites, numbers, names, marks, lines of numbers, forks, endless quotes."""
 
+import math
 import os
 import signal
 import threading
@@ -158,6 +159,23 @@ def test_a_fork_while_another_thread_reads_new_words(selector: dgn.Selector) -> 
     finally:
         is_over.set()
         reading.join()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["```\n", "```a\n", "|a|b|\n", "- x\n", "## h\n", "a\tb\n", "x|", "|-", "#", "a|b\n-|-\n"],
+)
+def test_markdown_is_split_in_linear_time(text: str) -> None:
+    def seconds(size: int) -> float:
+        long, best = (text * size)[:size], math.inf
+        for _ in range(3):  # the machine may be busy
+            begin = time.process_time()
+            spans = split_sentences(long)
+            best = min(best, time.process_time() - begin)
+        assert all(long[span.start : span.end] == span.text for span in spans)
+        return best
+
+    assert seconds(160_000) < 32 * max(seconds(20_000), 4e-3)
 
 
 @pytest.mark.parametrize("text", ["“x ", "\"'(", "{'a': 'b', ", "\n", "a", "x. “"])

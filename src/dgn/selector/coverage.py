@@ -32,14 +32,29 @@ def covered_features(
         [selected + 1, features], and [features], how much each counts (they sum to 1); None if the
         objective does not define coverage.
     """
-    # One passage at least, so that the weights are known; it does not count.
-    measured = _measured(objective, _each_alone(objective, items, [0, *indices]))
+    measured = covered_alone(objective, items, indices)
     if measured is None:
         return None
     alone, weights = measured
+    start = np.zeros((1, alone.shape[1]))
     before = None if given is None else _measured(objective, _each_alone(objective, given))
-    alone[0] = 0 if before is None else before[0].max(axis=0)
-    return np.maximum.accumulate(alone, axis=0), weights
+    if before is not None:
+        start = before[0].max(axis=0, keepdims=True)
+    return np.maximum.accumulate(np.concatenate([start, alone]), axis=0), weights
+
+
+def covered_alone(
+    objective: SetFunction, items: Items, indices: Sequence[int]
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """How far each of these passages covers each feature by itself.
+
+    Returns:
+        [passages, features], and [features], how much each counts (they sum to 1); None if the
+        objective does not define coverage.
+    """
+    # One passage at least, so that the weights are known; it does not count.
+    measured = _measured(objective, _each_alone(objective, items, [0, *indices]))
+    return None if measured is None else (measured[0][1:], measured[1])
 
 
 def coverage_after(

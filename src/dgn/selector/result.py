@@ -12,7 +12,7 @@ import numpy as np
 from dgn.core.functions import Items, SetFunction
 from dgn.core.search import Selection
 from dgn.errors import require_extra
-from dgn.selector.coverage import coverage_after, covered_features, relevance_of
+from dgn.selector.coverage import coverage_after, covered_alone, covered_features, relevance_of
 from dgn.selector.limits import Limits
 from dgn.selector.search import PassageSearch
 from dgn.text.encoders import Facet
@@ -131,6 +131,7 @@ class PassageSelection(Selection):
         covered = covered_features(self.objective, self.items, self.indices, self.given)
         facets = self.facets if covered is not None else ()
         shares, weights = covered or (np.zeros((len(self.indices) + 1, 0)), np.zeros(0))
+        alone = covered_alone(self.objective, self.items, self.indices)
         return explain_passages(
             self.query,
             self,
@@ -138,6 +139,7 @@ class PassageSelection(Selection):
             self.search.items,
             facets,
             shares,
+            np.zeros((len(self.indices), 0)) if alone is None else alone[0],
             weights,
             self.search.constraints,
         )

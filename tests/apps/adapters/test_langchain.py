@@ -9,7 +9,7 @@ from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from dgn import InvalidInput
+from dgn import InvalidInput, Limits, Selector
 from dgn.apps.adapters.langchain import DGNDocumentCompressor
 from retrieved import QUERY, TEXTS, WANTED
 
@@ -57,6 +57,47 @@ def test_titles_scores_and_limits(compressor: DGNDocumentCompressor) -> None:
     assert with_scores.compress_documents(scored, "Xyzzy?")[0].page_content == TEXTS[4]
     few = DGNDocumentCompressor(k=None, stop_at=0.5, selector=compressor.selector)
     assert len(few.compress_documents(documents(), QUERY)) == 1
+
+
+def test_it_is_written_as_json_and_read_again() -> None:
+    limits = {"k": 2, "score_weight": 0.5, "min_relevance": 0.01}
+    made = DGNDocumentCompressor(model="untrained", title_key="name", **limits)
+    written = made.model_dump_json()
+    again = DGNDocumentCompressor.model_validate_json(written)
+    assert (again.model, again.limits, again.title_key) == ("untrained", Limits(**limits), "name")
+    assert again.model_dump_json() == written
+    assert again.model_dump() == made.model_dump()
+    found, same = (one.compress_documents(documents(), QUERY) for one in (made, again))
+    assert found == same
+    assert DGNDocumentCompressor.model_json_schema()["properties"]["limits"]["type"] == "object"
+
+
+def test_a_function_is_left_out_of_the_json() -> None:
+    made = DGNDocumentCompressor(max_tokens=5, count_tokens=len)
+    assert made.limits.count_tokens is len
+    again = DGNDocumentCompressor.model_validate_json(made.model_dump_json())
+    assert again.limits == Limits(max_tokens=5)
+
+
+def test_a_selector_without_a_name_is_never_read_as_the_default() -> None:
+    own = Selector.from_pretrained("untrained")
+    written = DGNDocumentCompressor(selector=own, k=1).model_dump_json()
+    with pytest.raises(ValueError, match="a selector that has no name"):
+        DGNDocumentCompressor.model_validate_json(written)
+    named = DGNDocumentCompressor(selector=own, model="untrained").model_dump_json()
+    again = DGNDocumentCompressor.model_validate_json(named)
+    assert again.selector.encoder.parameters == 0
+
+
+def test_a_missing_score_is_named(compressor: DGNDocumentCompressor) -> None:
+    scored = [Document("Ada.", metadata={"s": 1.0}), Document("Bo."), Document("Cy.")]
+    chosen = DGNDocumentCompressor(score_key="s", selector=compressor.selector)
+    with pytest.raises(InvalidInput, match=r"documents\[1\] has no 's' in its metadata"):
+        chosen.compress_documents(scored, "Who?")
+    scored[1].metadata["s"] = "high"
+    scored[2].metadata["s"] = 2
+    with pytest.raises(InvalidInput, match="finite numbers"):
+        chosen.compress_documents(scored, "Who?")
 
 
 def test_edges(compressor: DGNDocumentCompressor) -> None:

@@ -1,12 +1,13 @@
 """max_tokens alone selects as many passages as fit, whoever asks: no adapter adds a k."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from dgn import Limits, Selector
-from dgn.apps.adapters._chosen import gather_limits
+from dgn import InvalidInput, Limits, Selector
+from dgn.apps.adapters._chosen import gather_limits, limits_of
 from dgn.apps.jobs import SelectBatch
 
 QUERY = "Who swims, sings, runs, paints, cooks, reads and writes?"
@@ -48,6 +49,15 @@ def by_haystack(**limits: Any) -> int:
     return len(DGNRanker(**limits).run(QUERY, documents)["documents"])
 
 
+def by_rerankers(**limits: Any) -> int:
+    pytest.importorskip("rerankers", reason="dgn[rerankers] is not installed")
+    from dgn.apps.adapters.rerankers import DGNRanker
+
+    ranked = DGNRanker(**limits).rank(QUERY, TEXTS).results
+    assert len(ranked) == len(TEXTS), "a ranker returns all"
+    return sum(result.score > 0 for result in ranked)
+
+
 def by_table(**limits: Any) -> int:
     pandas = pytest.importorskip("pandas")
     from dgn.apps.adapters.tables import select_rows
@@ -67,6 +77,36 @@ def test_the_limits_of_select_and_no_others(count: Callable[..., int]) -> None:
     assert count() == 5
 
 
+GIVEN: dict[str, Any] = {
+    "k": 2,
+    "max_tokens": 7,
+    "stop_at": 0.3,
+    "min_relevance": 0.9,
+    "count_tokens": lambda _: 6,
+    "score_weight": 3.0,
+}
+"""A value of each limit that makes a difference."""
+
+
+@pytest.mark.parametrize(
+    "count", [by_select_batch, by_langchain, by_llama_index, by_haystack, by_table, by_rerankers]
+)
+def test_every_limit_is_accepted(count: Callable[..., int]) -> None:
+    selector = Selector.from_pretrained()
+    for one in fields(Limits):
+        if one.name not in GIVEN:
+            continue
+        limits = {one.name: GIVEN[one.name]}
+        if one.name == "count_tokens":
+            limits["max_tokens"] = 12.0
+        elif one.name in ("score_weight", "min_relevance"):
+            limits["k"] = 3
+        if count is by_haystack and "k" in limits:
+            limits["top_k"] = limits.pop("k")
+        wanted = {("k" if name == "top_k" else name): value for name, value in limits.items()}
+        assert count(**limits) == len(selector.select(QUERY, TEXTS, **wanted)), limits
+
+
 def test_limits_are_gathered() -> None:
     assert gather_limits({"max_tokens": 9, "other": 1}) == {
         "limits": Limits(max_tokens=9),
@@ -75,3 +115,10 @@ def test_limits_are_gathered() -> None:
     assert gather_limits({"limits": Limits(k=2), "stop_at": 0.5}) == {
         "limits": Limits(k=2, stop_at=0.5)
     }
+    every = {one.name: getattr(Limits(), one.name) for one in fields(Limits)}
+    assert gather_limits(every) == {"limits": Limits()}
+    assert gather_limits({"limits": {"k": 2}, "stop_at": 0.5})["limits"] == Limits(k=2, stop_at=0.5)
+    with pytest.raises(InvalidInput, match="kk"):
+        limits_of({"kk": 2})
+    with pytest.raises(InvalidInput, match="Limits or a dictionary"):
+        limits_of(5)

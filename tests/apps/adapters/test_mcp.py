@@ -31,6 +31,16 @@ def test_the_tool() -> None:
         for change in ({"query": "a " * 100_000}, {"titles": ["long " * 200_000] * len(TEXTS)}):
             large = await client.call_tool("select_evidence", arguments | change)
             assert large.is_error
+        scores = {"query": "Xyzzy?", "scores": [0, 0, 0, 0, 1], "score_weight": 5, "k": 1}
+        scored = await client.call_tool("select_evidence", arguments | scores)
+        assert [one["index"] for one in scored.structured_content["selected"]] == [4]
+        few = {"k": None, "stop_at": 0.4}
+        stopped = await client.call_tool("select_evidence", arguments | few)
+        assert len(stopped.structured_content["selected"]) == 1
+        strict = await client.call_tool("select_evidence", arguments | {"min_relevance": 0.99})
+        assert strict.structured_content["selected"] == []
+        short = await client.call_tool("select_evidence", arguments | {"scores": [1.0]})
+        assert "1 entries for 5 passages" in short.content[0].text
         return tools, good, wordless, none
 
     tools, good, wordless, none = with_client(ask)

@@ -51,6 +51,61 @@ def test_page_from_standard_input(monkeypatch, capsys) -> None:
     assert capsys.readouterr().out.strip() in PAGE
 
 
+def test_passages_one_per_line(tmp_path: Path, monkeypatch, capsys) -> None:
+    path = tmp_path / "passages.txt"
+    path.write_text("\n\n".join(["  Bo runs. He is fast. ", "## Ada swims.", "Cy sings."]) + "\n")
+    assert main(["select", "Who swims?", "--passages", str(path), "-k", "1"]) == 0
+    assert capsys.readouterr().out == "## Ada swims.\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert main(["select", "Who is fast?", "--passages", "-", "-k", "1"]) == 0
+    assert capsys.readouterr().out == "Bo runs. He is fast.\n"
+
+
+@pytest.mark.parametrize("given", ["[0, 0, 1]", "0,0,1", "list.json", "lines.txt", "-"])
+def test_scores_of_ones_own(given: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / "list.json").write_text("[0.0, 0, 1e0]")
+    (tmp_path / "lines.txt").write_text("0\n0.0\n\n1\n")
+    (tmp_path / "passages.txt").write_text("Bo runs.\nAda swims.\nCy sings.\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"0\n0\n1\n")))
+    arguments = ["select", "Who swims?", "--passages", "passages.txt", "-k", "1"]
+    assert main([*arguments, "--scores", given, "--score-weight", "5"]) == 0
+    assert capsys.readouterr().out == "Cy sings.\n"
+    assert main([*arguments, "--scores", "[0, 0, 1]", "--score-weight", "0"]) == 0
+    assert capsys.readouterr().out == "Ada swims.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--scores", "1,2"], 2, "scores has 2 entries for 3 passages"),
+        (["--scores", "[1, 2, null]"], 2, "a list of numbers such as 0.2,0.9"),
+        (["--scores", "[1, 2, NaN]"], 2, "finite numbers"),
+        (["--scores", "missing.txt"], 2, "--scores must be a file, or a list of numbers"),
+        (["--scores", "words.txt"], 1, "words.txt, line 2: 'many' is not a number."),
+        (["--scores", "broken.json"], 1, "broken.json: the file is not a list of numbers."),
+        (["--score-weight", "2"], 2, "--score-weight needs --scores."),
+        (["passages.txt"], 2, "--passages cannot be combined with pages"),
+        (["--scores", "-", "--passages", "-"], 2, "Standard input (-) can be given only once."),
+        (["--passages", "empty.txt"], 1, "empty.txt: the file contains no passage."),
+        (["--plot", "figure.png"], 2, "is also an input"),
+    ],
+)
+def test_mistakes_with_passages_and_scores(
+    arguments: list[str], code: int, message: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    (tmp_path / "passages.txt").write_text("Bo runs.\nAda swims.\nCy sings.\n")
+    (tmp_path / "words.txt").write_text("1\nmany\n3\n")
+    (tmp_path / "broken.json").write_text("[1, 2")
+    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "figure.png").symlink_to("passages.txt")
+    monkeypatch.chdir(tmp_path)
+    assert main(["select", "Who swims?", "--passages", "passages.txt", *arguments]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
 def test_json_has_positions_and_reasons(page: Path, capsys) -> None:
     assert main(["select", CLAIM, str(page), "-k", "2", "--json", "--explain"]) == 0
     row = json.loads(capsys.readouterr().out)

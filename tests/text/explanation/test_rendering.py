@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pytest
 
 import dgn
@@ -59,17 +60,59 @@ def test_passage_that_adds_no_word_is_described_as_such() -> None:
     page = ["The bridge opened in 1890.", "The bridge opened in 1890.", "Cows."]
     text = str(untrained().select("The bridge opened in 1890.", page, k=2).explain())
     second = text.split("\n\n")[2]
-    assert second.splitlines()[2].strip() == "covers no new word of the query"
+    assert second.splitlines()[2].strip() == "contains no content word of the query"
 
 
 def test_passage_that_adds_function_words_only_is_described_as_such() -> None:
     page = ["Bridge opened 1890.", "It was in the end."]
     selection = untrained().select("The bridge opened in 1890", page, k=2)
     assert selection.indices == (0, 1)
-    text = str(selection.explain())
-    assert re.search(
-        r"covers only function words of the query: (“in”|“The”|, )+$", text, re.MULTILINE
+    lines = str(selection.explain()).splitlines()
+    assert "    contains no content word of the query" in lines
+    assert not any("“" in line for line in lines), "function words are not listed"
+
+
+def test_passage_that_repeats_words_is_described_as_such() -> None:
+    page = ["The old bridge opened in 1890.", "A bridge is closed.", "Bridges, bridges."]
+    found = untrained().select("The bridge opened in 1890", page, k=3)
+    assert found.indices[0] == 0
+    reasons = found.explain()
+    assert all(one.word_gain > 0 for one in reasons.selected)
+    text = str(reasons)
+    assert text.count("    repeats what is covered already: bridge\n") == 2
+    documents = [{"title": "Orr Bridge", "sentences": ["It opened in 1890.", "It has piers."]}]
+    found = untrained().select("The Orr Bridge opened in 1890.", documents=documents, k=2)
+    assert "    its title repeats what is covered already: Orr, Bridge\n" in str(found.explain())
+
+
+def test_what_each_passage_covers_by_itself_is_known(selection: dgn.PassageSelection) -> None:
+    reasons = selection.explain()
+    best = np.maximum.accumulate(reasons.alone, axis=0)
+    np.testing.assert_allclose(best, reasons.coverage[1:])
+    for index, alone in zip(selection.indices, reasons.alone, strict=True):
+        (single,) = untrained().select(CLAIM, [PAGE[index]], titles=TITLE, k=1).explain().alone
+        assert (alone >= single - 0.05).all(), "neighbours can only add"
+    assert "alone" not in reasons.to_dict()
+
+
+def test_the_passages_that_are_not_listed_are_counted() -> None:
+    lakes = [f"The bridge of the lake {name}." for name in ("Orr", "Hest", "Corran", "Lann", "Tay")]
+    page = ["The bridge opened in 1890.", "THE BRIDGE opened in 1890!", *lakes, "Cows."]
+    text = str(untrained().select("The bridge opened in 1890", page, k=1).explain())
+    assert len(re.findall(r"^    \[\d\]", text, re.MULTILINE)) == 3
+    assert text.splitlines()[-1].startswith("    and 2 more with smaller gains; ")
+    assert text.endswith("1 repeated another one")
+    assert text.lower().count("the bridge opened in 1890") == 2, "the query, and the selected one"
+    found = untrained().select("The bridge opened in 1890", page, k=1, min_relevance=0.9)
+    assert str(found.explain()).splitlines()[-1] == (
+        "not selected: 1 repeated another one; 6 had less relevance than min_relevance"
     )
+
+
+def test_long_lists_of_words_say_how_many_are_left_out() -> None:
+    query = "Granite, slate, iron, copper, timber, rope, brick and glass were sold"
+    text = str(untrained().select(query, [query + "."], k=1).explain())
+    assert re.search(r"covers .*, and 3 more$", text, re.MULTILINE)
 
 
 def test_function_words_are_not_listed_as_covered(selection: dgn.PassageSelection) -> None:
@@ -195,6 +238,20 @@ def test_explanation_without_words_is_drawn(tmp_path: Path) -> None:
     pooled = dgn.Selector(PooledEncoder(wordllama()))
     pooled.select(CLAIM, PAGE, k=2).explain().draw(tmp_path / "why.svg")
     assert (tmp_path / "why.svg").stat().st_size > 1000
+
+
+def test_only_what_a_passage_contains_is_shaded(tmp_path: Path) -> None:
+    page = ["The old bridge opened.", "It closed in 1890.", "A bridge."]
+    reasons = untrained().select("The bridge opened in 1890", page, k=3).explain()
+    reasons.draw(tmp_path / "why.svg")
+    drawn = (tmp_path / "why.svg").read_text()
+    filled, outlined = drawn.count("fill: #1b7a3d"), drawn.count("stroke: #1b7a3d")
+    added = sum(word.source == "text" for one in reasons.selected for word in one.covers)
+    content = {reasons.words[number] for number in reasons.content_words}
+    assert content == {"bridge", "opened", "1890"}
+    assert filled == 3 + 1, "bridge, opened and 1890 are added once each; one is in the legend"
+    assert outlined == 1 + 1, "the second bridge, and one in the legend"
+    assert added >= 3
 
 
 def test_dollar_signs_are_not_formulas(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
+from dgn.errors import InvalidInput
 from dgn.selector import Limits, PassageSelection, Selector
 from dgn.text.query import Query
 
@@ -18,7 +19,52 @@ title, contains and that were not fully covered before.
 """
 
 
-def gather_limits(options: dict[str, Any]) -> dict[str, Any]:
+UNNAMED = "a selector without a name"
+"""What an adapter saves as its model if it was given a selector, and not the name of a model."""
+
+
+def selector_for(model: str | None, selector: Selector | None) -> Selector:
+    """The selector of an adapter.
+
+    Args:
+        model: A model of `Selector.from_pretrained`.
+        selector: A selector that is loaded already, or None.
+    """
+    if selector is not None:
+        return selector
+    if model == UNNAMED:
+        raise InvalidInput(
+            "model",
+            message="The adapter was saved with a selector that has no name; pass selector=…, or "
+            "give the adapter that is saved model=… in addition to selector=….",
+        )
+    return Selector.from_pretrained(model)
+
+
+def saved_model(model: str | None, *, has_own_selector: bool) -> str | None:
+    """What an adapter saves as its model: never the default in place of a selector of its own."""
+    return UNNAMED if has_own_selector and model is None else model
+
+
+def limits_of(given: Any) -> Limits:
+    """Limits, or a dictionary of them such as `Limits.to_dict` returns.
+
+    Raises:
+        InvalidInput: It is neither, or has an unknown key.
+    """
+    if isinstance(given, Limits):
+        return given
+    names = [one.name for one in fields(Limits)]
+    if not isinstance(given, Mapping):
+        raise InvalidInput("limits", found=f"{given!r:.40}", allowed="Limits or a dictionary")
+    values = cast("Mapping[str, Any]", given)
+    unknown = [name for name in values if name not in names]
+    if unknown:
+        raise InvalidInput("limits", found=repr(unknown[0]), allowed=", ".join(names))
+    return Limits(**values)
+
+
+def gather_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of an adapter, where `k`, `max_tokens` and so on become one `limits`.
 
     Args:
@@ -30,9 +76,33 @@ def gather_limits(options: dict[str, Any]) -> dict[str, Any]:
     others = {name: value for name, value in options.items() if name not in names}
     if not given:
         return others
-    base: Limits = others.get("limits", Limits())
+    base = limits_of(others.get("limits", Limits()))
     values = {one.name: getattr(base, one.name) for one in fields(base)}
     return {**others, "limits": Limits(**(values | given))}
+
+
+def scores_at(metadata: Sequence[Mapping[str, Any]], key: str | None) -> list[float] | None:
+    """The scores in the metadata of some documents; None if there is no key.
+
+    Raises:
+        InvalidInput: A document lacks the key.
+    """
+    if key is None:
+        return None
+    for number, one in enumerate(metadata):
+        if one.get(key) is None:
+            raise InvalidInput(
+                "score_key",
+                message=f"documents[{number}] has no {key!r} in its metadata, which score_key "
+                "names; every document needs it.",
+            )
+    return [one[key] for one in metadata]
+
+
+def filled_scores(scores: Sequence[float | None]) -> list[float]:
+    """Scores of which some may be missing; those count as the worst."""
+    worst = min((score for score in scores if score is not None), default=0.0)
+    return [worst if score is None else score for score in scores]
 
 
 def choose(

@@ -2,16 +2,32 @@
 
 # No `from __future__ import annotations`: pydantic reads the annotations when the class is made.
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from dgn.apps.adapters._chosen import choose, gather_limits
+from dgn.apps.adapters._chosen import (
+    choose,
+    gather_limits,
+    limits_of,
+    saved_model,
+    scores_at,
+    selector_for,
+)
 from dgn.errors import require_extra
 from dgn.selector import Limits, Selector
 
 require_extra("The LangChain adapter", package="langchain_core", extra="langchain")
 
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    PrivateAttr,
+    WithJsonSchema,
+    field_serializer,
+    model_validator,
+)
 
 
 class DGNDocumentCompressor(BaseDocumentCompressor):
@@ -22,9 +38,13 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         )
 
     It returns copies. Their metadata has `dgn_gain`, `dgn_relevance` and `dgn_covers` in addition.
+    `model_dump_json` writes everything but `count_tokens`, and the name of the model in place of
+    the selector.
 
     Attributes:
-        selector: What selects; by default the model that ships with dgn.
+        model: A model of `Selector.from_pretrained`; by default the one that ships with dgn.
+        selector: What selects; by default the model. If it is given, `model` is only the name by
+            which it is saved.
         limits: How many documents to keep, and the other limits of `Selector.select`. They may
             also be given by themselves: `k=3`, `max_tokens=500`.
         title_key: The key of the metadata with the title; documents may lack it.
@@ -34,15 +54,40 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    selector: Selector = Field(default_factory=Selector.from_pretrained)
-    limits: Limits = Limits()
+    model: str | None = None
+    selector: Annotated[Selector, WithJsonSchema({"type": "null"})] = Field(
+        default=cast("Selector", None), exclude=True
+    )
+    limits: Annotated[
+        Limits,
+        PlainValidator(limits_of),
+        PlainSerializer(Limits.to_dict),
+        WithJsonSchema({"type": "object"}),
+    ] = Limits()
     title_key: str = "title"
     score_key: str | None = None
+    _has_own_selector: bool = PrivateAttr(default=False)
 
     @model_validator(mode="before")
     @classmethod
     def _gather_limits(cls, options: Any) -> Any:
-        return gather_limits(cast("Any", options)) if isinstance(options, dict) else options
+        if not isinstance(options, dict):
+            return options
+        known = cast("dict[str, Any]", options)
+        if known.get("selector") is None:
+            known = {name: value for name, value in known.items() if name != "selector"}
+        return gather_limits(known)
+
+    @model_validator(mode="after")
+    def _load_selector(self) -> "DGNDocumentCompressor":
+        own = cast("Selector | None", self.selector)
+        self._has_own_selector = own is not None
+        self.selector = selector_for(self.model, own)
+        return self
+
+    @field_serializer("model")
+    def _saved_model(self, model: str | None) -> str | None:
+        return saved_model(model, has_own_selector=self._has_own_selector)
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
@@ -55,7 +100,7 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
             [document.page_content for document in documents],
             self.limits,
             titles=[str(document.metadata.get(self.title_key) or "") for document in documents],
-            scores=self._scores(documents),
+            scores=scores_at([document.metadata for document in documents], self.score_key),
         )
         return [
             documents[index].model_copy(
@@ -63,8 +108,3 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
             )
             for index, metadata in chosen
         ]
-
-    def _scores(self, documents: Sequence[Document]) -> list[float] | None:
-        if self.score_key is None:
-            return None
-        return [document.metadata[self.score_key] for document in documents]

@@ -1,17 +1,32 @@
 """LlamaIndex: a node postprocessor; needs `dgn[llama-index]`."""
 
 # No `from __future__ import annotations`: pydantic reads the annotations when the class is made.
-from typing import Any
+from typing import Annotated, Any
 
-from dgn.apps.adapters._chosen import choose, gather_limits
+from dgn.apps.adapters._chosen import (
+    choose,
+    filled_scores,
+    gather_limits,
+    limits_of,
+    saved_model,
+    selector_for,
+)
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 
 require_extra("The LlamaIndex adapter", package="llama_index", extra="llama-index")
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.bridge.pydantic import (
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    WithJsonSchema,
+    field_serializer,
+)
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from pydantic import PlainValidator
 
 
 class DGNNodePostprocessor(BaseNodePostprocessor):
@@ -20,13 +35,16 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
         engine = index.as_query_engine(node_postprocessors=[DGNNodePostprocessor(k=5)])
 
     It returns copies: the score of each is the share of the query that it covers by itself, and
-    its metadata has `dgn_gain`, `dgn_relevance` and `dgn_covers` in addition.
+    its metadata has `dgn_gain`, `dgn_relevance` and `dgn_covers` in addition. `to_dict` has
+    everything but `count_tokens`, and the name of the model in place of the selector.
 
     Args:
-        selector: What selects; by default the model that ships with dgn.
+        selector: What selects; by default the model. If it is given, `model` is only the name by
+            which it is saved.
         options: The attributes below.
 
     Attributes:
+        model: A model of `Selector.from_pretrained`; by default the one that ships with dgn.
         limits: How many nodes to keep, and the other limits of `Selector.select`. They may also be
             given by themselves: `k=3`, `max_tokens=500`.
         title_key: The key of the metadata with the title; nodes may lack it.
@@ -35,14 +53,26 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    limits: Limits = Field(default=Limits())
+    model: str | None = Field(default=None)
+    limits: Annotated[
+        Limits,
+        PlainValidator(limits_of),
+        PlainSerializer(Limits.to_dict),
+        WithJsonSchema({"type": "object"}),
+    ] = Field(default=Limits())
     title_key: str = Field(default="title")
     use_scores: bool = Field(default=False)
     _selector: Selector = PrivateAttr()
+    _has_own_selector: bool = PrivateAttr(default=False)
 
     def __init__(self, selector: Selector | None = None, **options: Any) -> None:
         super().__init__(**gather_limits(options))
-        self._selector = Selector.from_pretrained() if selector is None else selector
+        self._has_own_selector = selector is not None
+        self._selector = selector_for(self.model, selector)
+
+    @field_serializer("model")
+    def _saved_model(self, model: str | None) -> str | None:
+        return saved_model(model, has_own_selector=self._has_own_selector)
 
     @classmethod
     def class_name(cls) -> str:
@@ -60,7 +90,7 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
             [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes],
             self.limits,
             titles=[str(node.node.metadata.get(self.title_key) or "") for node in nodes],
-            scores=[node.get_score() for node in nodes] if self.use_scores else None,
+            scores=filled_scores([node.score for node in nodes]) if self.use_scores else None,
         )
         kept: list[NodeWithScore] = []
         for index, metadata in chosen:

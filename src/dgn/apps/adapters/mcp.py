@@ -5,7 +5,8 @@ from typing import Annotated
 
 from dgn.apps.adapters._chosen import chosen_of
 from dgn.errors import DGNError, require_extra
-from dgn.selector import Selector
+from dgn.selector import Limits, Selector
+from dgn.text.query import Query
 
 require_extra("dgn mcp", package="mcp", extra="mcp")
 
@@ -70,7 +71,8 @@ def create_server(selector: Selector) -> MCPServer:
         k: Annotated[
             int | None,
             Field(
-                description="The most to select: 5 by default, or 100 if max_tokens is given.",
+                description="The most to select: 5 by default, or 100 if max_tokens or stop_at is "
+                "given.",
                 ge=1,
                 le=MOST_SELECTED,
             ),
@@ -78,13 +80,52 @@ def create_server(selector: Selector) -> MCPServer:
         max_tokens: Annotated[
             float | None, Field(description="The most tokens of all selected passages.", gt=0)
         ] = None,
+        stop_at: Annotated[
+            float | None,
+            Field(
+                description="Stop once this fraction of the achievable coverage is reached.",
+                gt=0,
+                le=1,
+            ),
+        ] = None,
+        min_relevance: Annotated[
+            float,
+            Field(
+                description="Leave out passages that cover less than this share of the query.",
+                ge=0,
+                le=1,
+            ),
+        ] = 0.0,
+        scores: Annotated[
+            list[float] | None,
+            Field(
+                description="A relevance score of each passage, to be taken into account.",
+                max_length=MOST_PASSAGES,
+            ),
+        ] = None,
+        score_weight: Annotated[
+            float,
+            Field(
+                description="What the best score is worth; 1 is as much as the best passage.",
+                ge=0,
+                le=1000,
+            ),
+        ] = Limits.score_weight,
     ) -> SelectedEvidence:
         if sum(map(len, [*passages, *(titles or ())])) > MOST_CHARACTERS:
             raise ToolError(f"The texts have more than {MOST_CHARACTERS:,} characters.")
-        if k is None and max_tokens is not None:
+        if k is None and (max_tokens is not None or stop_at is not None):
             k = MOST_SELECTED
         try:
-            selection = selector.select(query, passages, titles=titles, k=k, max_tokens=max_tokens)
+            limits = Limits(
+                k=k,
+                max_tokens=max_tokens,
+                stop_at=stop_at,
+                min_relevance=min_relevance,
+                score_weight=score_weight,
+            )
+            built = Query.of(query, passages, titles=titles, scores=scores)
+            selection = selector.select_queries([built], limits)[0]
         except DGNError as error:
             raise ToolError(str(error)) from None
         return SelectedEvidence(

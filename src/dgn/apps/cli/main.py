@@ -12,7 +12,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 
 import dgn
 from dgn.errors import DGNError, InvalidInput
@@ -26,6 +26,7 @@ COMMANDS = {
     "tune": "search for good settings",
     "evaluate": "score and compare ways to select",
     "info": "show what is installed and what is used",
+    "completion": "print a script that completes commands in bash, zsh or fish",
 }
 """The commands, each with its help; the module of the same name is imported when it is given."""
 
@@ -100,7 +101,8 @@ def _terminated_by_exception() -> Generator[None]:
 
 
 def _parsed(given: Sequence[str]) -> argparse.Namespace:
-    options, more = _parser(given).parse_known_args(given)
+    command = next((one for one in given if not one.startswith("-")), "")
+    options, more = build_parser([command]).parse_known_args(given)
     takes_pages = isinstance(getattr(options, "pages", None), list)
     if more and takes_pages and not any(m[:1] == "-" != m for m in more):
         # argparse does not accept files after an option: select QUERY -k 3 PAGE
@@ -110,16 +112,15 @@ def _parsed(given: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command that was given; of the others, only the names and the help."""
+def build_parser(commands: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """The parser of these commands; of the others, only the names and the help."""
     parser = argparse.ArgumentParser(
         prog="dgn", description="Select the few passages that together cover a query."
     )
     parser.add_argument("--version", action="version", version=f"dgn {dgn.__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = next((one for one in given if not one.startswith("-")), "")
+    known = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
-        own = commands.add_parser(name, help=text)
-        if name == command:
+        own = known.add_parser(name, help=text)
+        if name in commands:
             importlib.import_module(f"dgn.apps.cli.{name}").add_arguments(own)
     return parser

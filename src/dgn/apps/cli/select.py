@@ -8,20 +8,17 @@ import json
 import os
 import sys
 from collections.abc import Generator, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from dgn.apps.cli.inputs import read_pages, read_passages, read_scores
 from dgn.apps.cli.options import figure_file, new_file, positive, print_problems, refuse_overwriting
 from dgn.errors import BrokenInput, InvalidInput
 
 if TYPE_CHECKING:
     from dgn.data import Problems, Row
     from dgn.selector import Limits, PassageSelection, Selector
-    from dgn.text.query import Document
-
-_TEXT_SUFFIXES = {".txt", ".text", ".md", ".html", ".htm"}
-_LARGEST_PAGE = 64 * 2**20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +31,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="PAGE",
         help="text files; - for standard input. The name of a file is its title",
+    )
+    parser.add_argument(
+        "--passages",
+        metavar="FILE",
+        help="in place of pages: a file with one passage per line; - for standard input",
+    )
+    parser.add_argument(
+        "--scores",
+        metavar="FILE",
+        help="relevance scores of your own, one for each passage or sentence: a file with one "
+        "number per line or a JSON list, - for standard input, or the numbers themselves: 0.2,0.9",
+    )
+    parser.add_argument(
+        "--score-weight",
+        type=float,
+        metavar="X",
+        help="what the best score is worth, as a multiple of the best passage (default 0.25)",
     )
     parser.add_argument(
         "--queries",
@@ -112,7 +126,12 @@ def _run(options: argparse.Namespace) -> int:
     selector = Selector.from_pretrained(options.model)
     if options.queries:
         return _select_rows(selector, options)
-    query = Query.of(options.query, documents=_documents(options))
+    query = Query.of(
+        options.query,
+        read_passages(options.passages) if options.passages else None,
+        documents=read_pages(options.pages, with_titles=not options.no_titles) or None,
+        scores=read_scores(options.scores) if options.scores else None,
+    )
     (selection,) = selector.select_queries([query], _limits(options))
     if not len(selection):
         tokens = min(selector.encoder.count_tokens(selection.query.texts))
@@ -139,29 +158,46 @@ def _is_job(options: argparse.Namespace) -> bool:
 
 def _check(options: argparse.Namespace) -> None:
     mistake = ""
-    if options.queries and (options.query or options.plot):
-        mistake = "--queries cannot be combined with a query or with --plot."
+    if options.queries and (options.query or options.plot or options.passages):
+        mistake = "--queries cannot be combined with a query, --passages or --plot."
+    elif options.queries and options.scores:
+        mistake = "--queries cannot be combined with --scores; each row has its own scores."
     elif options.query is not None and not options.query.strip():
         mistake = "The query is empty."
     elif not options.queries and options.query is None:
-        mistake = "Pass a query and text files (- for standard input), or --queries FILE."
+        mistake = (
+            "Pass a query and text files (- for standard input), a query and --passages FILE, or "
+            "--queries FILE."
+        )
     elif not options.queries and os.path.isfile(str(options.query)):
         mistake = f"The first argument is the query, and {options.query} is a file."
-    elif not options.queries and not options.pages:
-        mistake = "The query has no pages; pass text files, or - for standard input."
+    elif not options.queries and not options.pages and not options.passages:
+        mistake = (
+            "The query has no pages; pass text files, - for standard input, or --passages FILE."
+        )
+    elif options.passages and options.pages:
+        mistake = "--passages cannot be combined with pages; pass one of them."
+    elif options.score_weight is not None and not options.scores and not options.queries:
+        mistake = "--score-weight needs --scores."
     elif options.out and not options.queries:
         mistake = "--out needs --queries."
     elif options.skip_bad and not options.queries:
         mistake = "--skip-bad needs --queries."
-    elif "-" in [*options.pages, options.queries] and sys.stdin is None:
+    elif "-" in _inputs(options) and sys.stdin is None:
         mistake = "There is no standard input."
-    elif options.pages.count("-") > 1:
+    elif _inputs(options).count("-") > 1:
         mistake = "Standard input (-) can be given only once."
     if mistake:
         raise InvalidInput("arguments", message=mistake)
     if not _is_job(options):
         refuse_overwriting(options.out, [options.queries])
-    refuse_overwriting(options.plot, options.pages, "--plot")
+    refuse_overwriting(options.plot, _inputs(options), "--plot")
+
+
+def _inputs(options: argparse.Namespace) -> list[str]:
+    """The files that are read."""
+    given = [*options.pages, options.queries, options.passages, options.scores]
+    return [name for name in given if name is not None]
 
 
 def _run_job(options: argparse.Namespace) -> int:
@@ -208,55 +244,9 @@ def _run_job(options: argparse.Namespace) -> int:
 def _limits(options: argparse.Namespace) -> Limits:
     from dgn.selector import Limits
 
-    return Limits(
-        k=options.k,
-        max_tokens=options.max_tokens,
-        stop_at=options.stop_at,
-        min_relevance=options.min_relevance,
-    )
-
-
-def _documents(options: argparse.Namespace) -> list[Document]:
-    from dgn.text.query import Document
-
-    documents: list[Document] = []
-    for name in options.pages:
-        text = _text_of(name)
-        if not text.strip():
-            raise BrokenInput(name, None, message="the page is empty.")
-        title = "" if options.no_titles else _title_of(name)
-        documents.append(Document(text, title, id=None if name == "-" else name))
-    return documents
-
-
-def _title_of(name: str) -> str:
-    """The name of a file, without the suffixes that say that it is text."""
-    if name == "-":
-        return ""
-    path = Path(name)
-    while path.suffix.lower() in _TEXT_SUFFIXES:
-        path = path.with_suffix("")
-    return path.name.replace("_", " ")
-
-
-def _text_of(name: str) -> str:
-    index = "standard input" if name == "-" else name
-    try:
-        if name == "-":
-            content = sys.stdin.buffer.read(_LARGEST_PAGE + 1)
-        else:
-            with Path(name).open("rb") as stream:
-                content = stream.read(_LARGEST_PAGE + 1)
-    except OSError as error:
-        reason = error.strerror or error
-        raise BrokenInput(index, None, message=f"the page cannot be read ({reason}).") from None
-    if len(content) > _LARGEST_PAGE:
-        raise BrokenInput(index, None, message="the page is larger than 64 MiB.")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise BrokenInput(index, line, message="the page is not UTF-8.") from None
+    names = {one.name for one in fields(Limits)}
+    given = {name: value for name, value in vars(options).items() if name in names}
+    return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 def _select_rows(selector: Selector, options: argparse.Namespace) -> int:

@@ -129,6 +129,9 @@ class Explanation:
             none.
         weights: How much each word counts; they sum to 1.
         coverage: [selected + 1, words], how far each word is covered after so many selections.
+        alone: [selected, words], how far each selected passage covers each word by itself.
+        sources: For each selected passage and each word, by what it covers the word, if it does;
+            see `WordCoverage`.
         per_token: Whether passages were selected by gain per token.
     """
 
@@ -140,6 +143,8 @@ class Explanation:
     content_words: tuple[int, ...]
     weights: tuple[float, ...]
     coverage: NDArray[np.float64]
+    alone: NDArray[np.float64]
+    sources: tuple[tuple[Source, ...], ...]
     per_token: bool = False
 
     def why_not(self, index: int) -> PassedPassage:
@@ -197,6 +202,7 @@ def explain_passages(
     items: Items,
     facets: Sequence[Facet],
     covered: NDArray[np.float64],
+    alone: NDArray[np.float64],
     weights: NDArray[np.float64],
     constraints: Mapping[str, Any],
 ) -> Explanation:
@@ -209,22 +215,24 @@ def explain_passages(
         items: The passages as items.
         facets: The words of the query, with their features.
         covered: [selected + 1, features], how far each feature is covered.
+        alone: [selected, features], how far each selected passage covers each feature by itself.
         weights: [features], how much each feature counts.
         constraints: Further arguments of the search, as `dgn.explain` takes them.
     """
     steps = explain(objective, items, selection, **constraints)
     names = tuple(facet.name for facet in facets)
-    content = [number for number, facet in enumerate(facets) if facet.is_content]
     word_weights = np.array([weights[list(facet.features)].sum() for facet in facets])
+    content = [
+        number
+        for number, facet in enumerate(facets)
+        # What is asked for weighs nothing if no rule can find it in these passages.
+        if facet.is_content and (word_weights[number] > 0 or not facet.is_asked)
+    ]
     word_weights = word_weights / (word_weights.sum() or 1.0)
-    coverage = np.zeros((len(steps) + 1, len(facets)))
-    for number, facet in enumerate(facets):
-        own = list(facet.features)
-        # A word whose features do not weigh anything is covered as far as they are on average.
-        shares = weights[own] if weights[own].sum() else np.ones(len(own))
-        coverage[:, number] = covered[:, own] @ shares / shares.sum()
-    coverage = np.clip(coverage, 0.0, 1.0)
+    coverage = _by_facet(facets, covered, weights)
     total = np.clip(coverage @ word_weights, 0.0, 1.0)
+    passages = [query.passages[step.index] for step in steps]
+    sources = tuple(_sources(facets, passage) for passage in passages)
     selected = tuple(
         SelectedPassage(
             step.index,
@@ -239,7 +247,7 @@ def explain_passages(
                 coverage[number],
                 coverage[number + 1],
                 _facet_gains(facets, step),
-                query.passages[step.index],
+                sources[number],
             ),
             float(total[number + 1]),
         )
@@ -254,8 +262,23 @@ def explain_passages(
         tuple(content or range(len(facets))),
         tuple(word_weights.tolist()),
         coverage,
+        _by_facet(facets, alone, weights),
+        sources,
         "costs" in constraints,
     )
+
+
+def _by_facet(
+    facets: Sequence[Facet], shares: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """[rows, facets], from [rows, features]: the weighted mean of the features of each facet."""
+    found = np.zeros((len(shares), len(facets)))
+    for number, facet in enumerate(facets):
+        own = list(facet.features)
+        # A word whose features do not weigh anything is covered as far as they are on average.
+        parts = weights[own] if weights[own].sum() else np.ones(len(own))
+        found[:, number] = shares[:, own] @ parts / parts.sum()
+    return np.clip(found, 0.0, 1.0)
 
 
 def _facet_gains(facets: Sequence[Facet], step: Step) -> NDArray[np.float64]:
@@ -269,19 +292,22 @@ def _increases(
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     gains: NDArray[np.float64],
-    passage: Passage,
+    sources: Sequence[Source],
 ) -> tuple[WordCoverage, ...]:
-    stems = stems_of(passage.text), stems_of(title_text(passage.title))
     increased = [n for n in range(len(facets)) if after[n] - before[n] >= _LEAST_INCREASE]
     increased.sort(key=lambda n: -gains[n])
     words: dict[str, WordCoverage] = {}  # a word that the query repeats is told once
     for n in increased:
         name = facets[n].name
-        source = "asked" if facets[n].is_asked else _source(facets[n].stem, *stems)
-        words.setdefault(
-            name.lower(), WordCoverage(name, float(before[n]), float(after[n]), source)
-        )
+        covered = WordCoverage(name, float(before[n]), float(after[n]), sources[n])
+        words.setdefault(name.lower(), covered)
     return tuple(words.values())
+
+
+def _sources(facets: Sequence[Facet], passage: Passage) -> tuple[Source, ...]:
+    """By what a passage covers each word, if it does."""
+    stems = stems_of(passage.text), stems_of(title_text(passage.title))
+    return tuple("asked" if one.is_asked else _source(one.stem, *stems) for one in facets)
 
 
 def _source(stem: str, text: frozenset[str], title: frozenset[str]) -> Source:

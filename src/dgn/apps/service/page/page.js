@@ -38,11 +38,15 @@ function openForm(isOpen) {
   at("edit").setAttribute("aria-expanded", String(isOpen));
 }
 
-// Lines that begin with "#" are titles; each begins a new document.
+// A line that begins with a single "#" is a title and begins a new document. The headings of Markdown
+// below it ("##") are text, and so are the lines of a block of code.
 function parts(text) {
   const found = [{ title: "", lines: [] }];
+  let fence = "";
   for (const line of text.split(/\r?\n/)) {
-    if (/^#+\s/.test(line)) found.push({ title: line.replace(/^#+\s+/, "").trim(), lines: [] });
+    const mark = /^ {0,3}(```|~~~)/.exec(line)?.[1];
+    if (mark && (!fence || fence === mark)) fence = fence ? "" : mark;
+    if (!fence && /^#\s+\S/.test(line)) found.push({ title: line.slice(1).trim(), lines: [] });
     else found.at(-1).lines.push(line);
   }
   return found.filter((one) => one.lines.some((line) => line.trim()));

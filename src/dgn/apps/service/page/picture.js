@@ -55,7 +55,7 @@ function draw(context, answer) {
       const title = one.passage.title ? `${one.passage.title} · ` : "";
       write(`${title}adds ${one.gain.toFixed(2)} · ${percent(one.covered)} of the query is covered`,
         { size: 17, colour: DIM, x: EDGE + 58, width: WIDTH - 2 * EDGE - 76 });
-      for (const line of coverLines(one.covers, one.passage)) {
+      for (const line of coverLines(one, explanation)) {
         write(line, { size: 17, colour: DIM, x: EDGE + 58, width: WIDTH - 2 * EDGE - 76 });
       }
       y += 12;

@@ -18,7 +18,9 @@ export function pickOf(covered, rounds) {
   return most;
 }
 
-export function coverLines(covers, passage) {
+// What a pick covers further: content words, and what is asked for.
+export function coverLines({ covers, passage }, explanation) {
+  const content = new Set(explanation.words.filter((one) => one.is_content).map((one) => one.word));
   const hasMore = passage.title || passage.position !== null;
   const sources = [
     ["text", "It covers"],
@@ -27,7 +29,7 @@ export function coverLines(covers, passage) {
     ["similar", `${hasMore ? "It, its title or its neighbours say" : "It says"} something similar to`],
   ];
   return sources.map(([source, opening]) => {
-    const words = covers.filter((one) => one.source === source);
+    const words = covers.filter((one) => one.source === source && content.has(one.word));
     const parts = words.map((one) => {
       const before = one.before >= 0.005 ? `${percent(one.before)} → ` : "";
       return `${one.word} ${before}${percent(one.after)}`;
@@ -52,8 +54,10 @@ export function whyTaken(one, round, explanation) {
   } else if (one.runner_up !== null) {
     lines.push(`The next best was ${named(one.runner_up, explanation)} with ${one.runner_up_gain.toFixed(2)}.`);
   }
-  const covers = coverLines(one.covers, one.passage);
-  const nothing = `It covers no ${round > 1 ? "further " : ""}word of the query.`;
+  const covers = coverLines(one, explanation);
+  const nothing = round > 1 && one.word_gain >= 0.005
+    ? "It covers no further word of the query: it repeats words that are covered already, or says something similar."
+    : "It contains no content word of the query.";
   lines.push(...(covers.length ? covers : [nothing]));
   return lines;
 }

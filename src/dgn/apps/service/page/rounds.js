@@ -62,7 +62,8 @@ function light(index) {
 // --- the bars ---------------------------------------------------------------------------------
 
 function showGains() {
-  const all = answer.sentences.toSorted((a, b) => (b.gains[0] ?? 0) - (a.gains[0] ?? 0));
+  const searched = answer.sentences.filter((one) => !one.is_repeat && !one.is_left_out);
+  const all = searched.toSorted((a, b) => (b.gains[0] ?? 0) - (a.gains[0] ?? 0));
   const kept = all.filter((one, place) => place < MOST_BARS || answer.order.has(one.index));
   const most = Math.max(1e-9, all[0]?.gains[0] ?? 0);
   at("gains").replaceChildren(...kept.map((one) => {
@@ -79,7 +80,13 @@ function showGains() {
     return node;
   }));
   const more = all.length - kept.length;
-  at("more-gains").textContent = more ? `${more} more sentences with smaller gains are not shown.` : "";
+  const repeats = answer.sentences.filter((one) => one.is_repeat).length;
+  const leftOut = answer.sentences.length - searched.length - repeats;
+  at("more-gains").textContent = [
+    more && `${more} more with smaller gains are not shown.`,
+    repeats && `${repeats} that repeat${repeats > 1 ? "" : "s"} another one took no part.`,
+    leftOut && `${leftOut} with less relevance than the limit took no part.`,
+  ].filter(Boolean).join(" ");
 }
 
 // In round n every sentence has the gain that decided that round; before round 1, that of round 1.

@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any
 
-from dgn.apps.adapters._chosen import choose
+from dgn.apps.adapters._chosen import choose, filled_scores
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 
@@ -28,7 +28,8 @@ class DGNRanker:
         top_k: How many documents to keep; 5 if neither top_k, max_tokens nor stop_at is given.
         title_field: The field of the meta with the title; documents may lack it.
         use_scores: Whether the scores of the retriever are taken into account.
-        limits: max_tokens, stop_at and the other limits of `Selector.select`.
+        limits: max_tokens, stop_at and the other limits of `Selector.select`. All but
+            `count_tokens`, a function, are saved.
     """
 
     def __init__(
@@ -82,11 +83,7 @@ class DGNRanker:
             if document.content is None:
                 message = f"documents[{index}] has no text; DGNRanker selects texts only."
                 raise InvalidInput("documents", message=message)
-        scores = None
-        if self.use_scores:
-            scores = [document.score for document in documents if document.score is not None]
-            worst = min(scores, default=0.0)
-            scores = [worst if one.score is None else one.score for one in documents]
+        scores = filled_scores([one.score for one in documents]) if self.use_scores else None
         limits = self.limits if top_k is None else replace(self.limits, k=top_k)
         chosen = choose(
             self._selector,
