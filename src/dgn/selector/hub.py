@@ -52,9 +52,10 @@ class HubSelector(  # pyright: ignore[reportIncompatibleMethodOverride]
                 local_files_only=local_files_only,
                 token=token,
             )
-        encoder, card = load_folder(folder)
-        selector = cls(encoder)
-        selector.card = card
+        loaded = load_folder(folder)
+        selector = cls(loaded.encoder)
+        selector.card, selector.calibration = loaded.card, loaded.calibration
+        selector.name = model_id
         return selector
 
 

@@ -6,6 +6,7 @@ Reading is strict, and nothing in the folder is executed.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import write_atomically
+from dgn.selector.calibration import Calibration
 from dgn.text.encoders import Encoder, FacetEncoder, find_encoder
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
@@ -27,6 +29,15 @@ _FORMAT = "dgn-model-2"
 _LARGEST_CONFIG = 2**20
 _LARGEST_WEIGHTS = 64 * 2**20
 _LARGEST_VALUE = 1e6
+_UNREADABLE = (
+    InvalidInput,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +47,25 @@ class ModelConfig:
     Attributes:
         encoder: The description of the encoder, with the name of its `family`.
         training: How it was trained, if `dgn train` wrote the folder.
+        calibration: What `dgn calibrate` fitted; None if it was not run.
     """
 
     encoder: dict[str, Any]
     training: dict[str, Any] | None = None
+    calibration: Calibration | None = None
 
 
-def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[Encoder, str]:
-    """The encoder and the card of a model: shipped, untrained, in a folder, or on the hub."""
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A model as a selector uses it: what `load_model` returns."""
+
+    encoder: Encoder
+    card: str = ""
+    calibration: Calibration | None = None
+
+
+def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
+    """A model: shipped, untrained, in a folder, or on the hub."""
     if model in (None, UNTRAINED, MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
@@ -54,7 +76,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
         allowed = "a folder, a name on the hub, untrained, or minilm"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
-        return FacetEncoder(), ""
+        return LoadedModel(FacetEncoder())
     if model == MINILM:
         return load_folder(_MODELS / MINILM)
     folder = Path(model)
@@ -80,8 +102,8 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
     return load_folder(folder, vectors)
 
 
-def load_folder(folder: Path, vectors: str | None = None) -> tuple[Encoder, str]:
-    """The encoder and the card of a folder; a missing or an additional array is an error."""
+def load_folder(folder: Path, vectors: str | None = None) -> LoadedModel:
+    """The model of a folder; a missing or an additional array is an error."""
     config = read_config(folder)
     card = folder / CARD
     try:
@@ -93,16 +115,33 @@ def load_folder(folder: Path, vectors: str | None = None) -> tuple[Encoder, str]
             raise
         raise BrokenInput(folder / CONFIG, None, message=str(error)) from error
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    return encoder, text
+    return LoadedModel(encoder, text, config.calibration)
 
 
-def save_model(encoder: Encoder, folder: Path, card: str = "") -> None:
+def hash_of(encoder: Encoder, calibration: Calibration | None) -> str:
+    """A hash of all that a model selects by; an encoder that cannot be saved has its name."""
+    try:
+        description, arrays = encoder.save()
+    except InvalidInput:
+        description, arrays = {"family": encoder.fingerprint}, {}
+    fitted = None if calibration is None else calibration.to_dict()
+    found = hashlib.sha256(json.dumps([description, fitted], sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        found.update(name.encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return f"sha256:{found.hexdigest()}"
+
+
+def save_model(
+    encoder: Encoder, folder: Path, card: str = "", calibration: Calibration | None = None
+) -> None:
     """Write an encoder as a model folder; an existing one is replaced, file by file.
 
     Args:
         encoder: The encoder.
         folder: The folder.
         card: The model card; by default, a short one.
+        calibration: What `dgn calibrate` fitted.
     """
     description, arrays = encoder.save()
     if folder.exists() and not folder.is_dir():
@@ -110,7 +149,7 @@ def save_model(encoder: Encoder, folder: Path, card: str = "") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / CARD, card or _short_card(description["family"]))
     write_arrays(folder, arrays)
-    write_config(folder, ModelConfig(description))
+    write_config(folder, ModelConfig(description, calibration=calibration))
 
 
 def write_config(folder: Path, config: ModelConfig) -> None:
@@ -118,6 +157,8 @@ def write_config(folder: Path, config: ModelConfig) -> None:
     content: dict[str, Any] = {"format": _FORMAT, "encoder": config.encoder}
     if config.training is not None:
         content["training"] = config.training
+    if config.calibration is not None:
+        content["calibration"] = config.calibration.to_dict()
     write_atomically(folder / CONFIG, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -136,17 +177,27 @@ def read_config(folder: Path) -> ModelConfig:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ValueError(f"format {content['format']!r}")
-        unknown = set(content) - {"format", "encoder", "training"}
+        unknown = set(content) - {"format", "encoder", "training", "calibration"}
         if unknown:
             raise ValueError(f"unknown {', '.join(sorted(unknown))}")
         encoder, training = content["encoder"], content.get("training")
         if type(encoder["family"]) is not str or type(training) not in (dict, type(None)):
             raise ValueError("another structure")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        fitted = content.get("calibration")
+        calibration = None if fitted is None else Calibration.from_dict(fitted)
+    except (
+        InvalidInput,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise BrokenInput(
             path, None, found=f"something else ({error})", allowed=f"a model of format {_FORMAT}"
         ) from None
-    return ModelConfig(cast("dict[str, Any]", encoder), training)
+    return ModelConfig(cast("dict[str, Any]", encoder), training, calibration)
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

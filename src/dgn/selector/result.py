@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 
 from dgn.core.functions import Items, SetFunction
 from dgn.core.search import Selection
-from dgn.errors import require_extra
+from dgn.errors import InvalidInput, require_extra
+from dgn.selector.calibration import Calibration, whole_relevance
 from dgn.selector.coverage import coverage_after, covered_alone, covered_features, relevance_of
 from dgn.selector.limits import Limits
 from dgn.selector.search import PassageSearch
@@ -19,6 +20,9 @@ from dgn.text.encoders import Facet
 from dgn.text.explanation import Explanation
 from dgn.text.explanation.reasons import explain_passages
 from dgn.text.query import Passage, Query
+
+if TYPE_CHECKING:
+    from dgn.selector.receipt import Receipt
 
 
 @final
@@ -40,6 +44,8 @@ class PassageSelection(Selection):
         items: Its passages as items.
         given: The texts that are given with it, as items; None if there are none.
         search: What was really searched: with the caller's scores, within all constraints.
+        model: The name and the hash of the model.
+        calibration: What turns coverage and relevance into `sufficiency`; None if there is none.
     """
 
     query: Query = field(repr=False)
@@ -49,6 +55,8 @@ class PassageSelection(Selection):
     items: Items = field(repr=False, compare=False)
     given: Items | None = field(repr=False, compare=False)
     search: PassageSearch = field(repr=False, compare=False)
+    model: tuple[str, str] = field(repr=False, compare=False, default=("", ""))
+    calibration: Calibration | None = field(repr=False, compare=False, default=None)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -86,9 +94,50 @@ class PassageSelection(Selection):
         coverage = coverage_after(self.objective, self.items, self.indices, self.given)
         return None if coverage is None else float(coverage[-1])
 
+    @cached_property
+    def sufficiency(self) -> float | None:
+        """The probability that the answer is among the selected passages, from 0 to 1.
+
+        It is None if the model was not calibrated (`dgn calibrate`), or if the objective does not
+        define coverage.
+        """
+        if self.calibration is None or self.coverage is None:
+            return None
+        relevance = whole_relevance(self.objective, self.items, self.indices)
+        return self.calibration.probability(self.coverage, relevance)
+
     def explain(self) -> Explanation:
         """Why each passage was selected, or was not."""
         return self._explanation
+
+    def receipt(self) -> Receipt:
+        """What happened to every passage, and why; `dgn verify` can compute it again."""
+        from dgn.selector.receipt import Receipt
+
+        return Receipt.of(self)
+
+    def context(
+        self, order: Literal["reading", "selection"] = "reading", separator: str = "\n"
+    ) -> str:
+        """The selected passages as the text of a prompt, each with its index for citing.
+
+        Args:
+            order: "reading" for the order of the documents and of the passages in them,
+                "selection" for the order in which they were selected.
+            separator: What stands between two passages.
+
+        Examples:
+            >>> from dgn import Selector
+            >>> passages = ["Bo runs.", "Ada swims.", "Ada runs, too."]
+            >>> print(Selector.from_pretrained().select("Who runs?", passages, k=2).context())
+            [0] Bo runs.
+            [2] Ada runs, too.
+        """
+        loose: Any = order
+        if loose not in ("reading", "selection"):
+            raise InvalidInput("order", found=repr(order), allowed='"reading" or "selection"')
+        indices = sorted(self.indices) if order == "reading" else self.indices
+        return separator.join(f"[{index}] {self.query.passages[index].text}" for index in indices)
 
     def to_dict(self) -> dict[str, Any]:
         """The selection as JSON can hold it."""
@@ -114,6 +163,7 @@ class PassageSelection(Selection):
             "query": self.query.text,
             "selected": rows,
             "coverage": self.coverage,
+            "sufficiency": self.sufficiency,
             "certificate": self.certificate.ratio,
         }
 
@@ -142,4 +192,6 @@ class PassageSelection(Selection):
             np.zeros((len(self.indices), 0)) if alone is None else alone[0],
             weights,
             self.search.constraints,
+            is_stopped=self.limits.stop_at is not None
+            and len(self) < self.limits.most(len(self.query.passages)),
         )

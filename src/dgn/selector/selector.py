@@ -6,6 +6,8 @@ import inspect
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -15,6 +17,7 @@ from dgn.core.functions import Items, SetFunction
 from dgn.core.search import greedy
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
+from dgn.selector.calibration import Calibration
 from dgn.selector.limits import LimitArguments, Limits, integer
 from dgn.selector.result import PassageSelection
 from dgn.selector.search import Maximizer, of_query, search_passages, without_repeats
@@ -54,7 +57,8 @@ class Selector:
         maximizer: Maximizer = greedy,
     ) -> None:
         self.encoder = encoder
-        self.card = ""
+        self.card, self.name = "", ""
+        self.calibration: Calibration | None = None
         self._objective, self._maximizer = objective, maximizer
 
     @classmethod
@@ -73,10 +77,18 @@ class Selector:
         """
         from dgn.selector.model_folder import load_model
 
-        encoder, card = load_model(model, vectors)
-        selector = cls(encoder)
-        selector.card = card
+        loaded = load_model(model, vectors)
+        selector = cls(loaded.encoder)
+        selector.card, selector.calibration = loaded.card, loaded.calibration
+        selector.name = "default" if model is None else str(model)
         return selector
+
+    @cached_property
+    def identity(self) -> tuple[str, str]:
+        """The name of the model, and a hash of all that it selects by."""
+        from dgn.selector.model_folder import hash_of
+
+        return self.name, hash_of(self.encoder, self.calibration)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model into a folder: config.json, model.safetensors and README.md."""
@@ -88,7 +100,7 @@ class Selector:
                 message="A selector with its own objective or maximizer cannot be saved; a model "
                 "folder contains the encoder alone.",
             )
-        save_model(self.encoder, Path(folder), self.card)
+        save_model(self.encoder, Path(folder), self.card, self.calibration)
 
     def select(
         self,
@@ -253,6 +265,8 @@ class Selector:
             objective: The set function that the encoder returned for them.
             items: The items that it returned.
         """
+        if limits.score_weight is None and self.calibration is not None:
+            limits = replace(limits, score_weight=self.calibration.score_weight)
         given = self._given(queries, items)
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
@@ -283,6 +297,8 @@ class Selector:
                     own_items,
                     given.of_set(row) if given is not None and query.given else None,
                     search,
+                    self.identity,
+                    self.calibration,
                 )
             )
         return selected

@@ -107,7 +107,7 @@ def test_explain(client: TestClient, selector: Selector) -> None:
 def test_explained_passages_that_were_left_out_say_so(client: TestClient) -> None:
     body = {"query": QUERY, "passages": PASSAGES, "k": 2, "min_relevance": 0.3}
     passed = client.post("/v1/explain", json=body).json()["explanation"]["passed"]
-    assert {one["index"] for one in passed if one["is_left_out"]} == {0, 4}
+    assert {one["index"] for one in passed if one["reason"] == "irrelevant"} == {0, 4}
 
 
 def test_compare(client: TestClient) -> None:

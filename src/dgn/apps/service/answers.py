@@ -14,6 +14,7 @@ from dgn.evaluation import Bm25, Diversified, PooledTopK
 from dgn.selector import PassageSelection, Selector
 from dgn.selector.coverage import coverage_after
 from dgn.text import PooledVectors, open_vectors
+from dgn.text.explanation.reasons import Reason
 
 _DIVERSITY = 0.3
 """Of MMR, as in docs/quality.md."""
@@ -48,6 +49,10 @@ class SelectionAnswer(_Answer):
     query: str
     selected: list[SelectedRow] = Field(description="In the order of selection.")
     coverage: float | None = Field(description="The share of the query that is covered.")
+    sufficiency: float | None = Field(
+        description="The probability that the answer is among the selected passages; null if the "
+        "model is not calibrated."
+    )
     certificate: float = Field(
         description="At least this share of the best possible value was reached; 1 is optimal."
     )
@@ -103,6 +108,7 @@ class SelectedReason(_Answer):
     runner_up_gain: float
     covers: list[CoverRow]
     covered: float
+    is_pinned: bool
 
 
 class PassedReason(_Answer):
@@ -113,8 +119,7 @@ class PassedReason(_Answer):
     gains: list[float]
     like: int | None
     overlap: float
-    is_left_out: bool
-    is_repeat: bool
+    reason: Reason
 
 
 class ExplanationRow(_Answer):
@@ -125,7 +130,7 @@ class ExplanationRow(_Answer):
     selected: list[SelectedReason]
     passed: list[PassedReason]
     certificate: float
-    per_token: bool
+    length_counts: bool
 
 
 class ExplanationAnswer(_Answer):

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import Items, SetFunction
+from dgn.core.functions import Items, SetFunction, State
 from dgn.core.search import Certificate, Selection
 from dgn.core.search.steps import Step, explain
 from dgn.errors import InvalidInput
@@ -21,8 +21,21 @@ from dgn.text.words import stems_of
 
 Source: TypeAlias = Literal["text", "title", "similar", "asked"]
 
+Reason: TypeAlias = Literal[
+    "repeats",
+    "repeats_given",
+    "irrelevant",
+    "adds_nothing",
+    "over_quota",
+    "too_long",
+    "stopped",
+    "less_gain",
+]
+
 _LEAST_INCREASE = 0.02
 """A smaller increase of coverage is not reported."""
+
+_HALF = 0.5
 
 _LEAST_WORTH = 0.1
 """An item that covers less than this share of the best one covers next to nothing."""
@@ -63,6 +76,7 @@ class SelectedPassage:
         runner_up_gain: What that passage would have added.
         covers: The words that it covers further, the largest contributions first.
         covered: The share of the query that is covered after it.
+        is_pinned: Whether it had to be selected.
     """
 
     index: int
@@ -74,6 +88,7 @@ class SelectedPassage:
     runner_up_gain: float
     covers: tuple[WordCoverage, ...]
     covered: float
+    is_pinned: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,9 +102,15 @@ class PassedPassage:
         like: The selected passage that covers most of what it covers, or the passage that it
             repeats; None if it covers nothing, or next to nothing.
         overlap: The share of what it covers that this passage covers too.
-        is_left_out: Whether `min_relevance` left it out before the search; its gains are then 0.
-        is_repeat: Whether it repeats `like`, so that it took no part in the search; its gains are
-            then 0.
+        reason: Why it was not selected:
+            "repeats": it repeats `like`, and took no part in the search;
+            "repeats_given": it repeats a given text, and took no part in the search;
+            "irrelevant": its relevance is below min_relevance, and it took no part in the search;
+            "adds_nothing": nothing is left that it would add;
+            "over_quota": as many of its document or group were selected as are allowed;
+            "too_long": it does not fit into what is left of the token limit;
+            "stopped": the search stopped, because enough was covered;
+            "less_gain": others added more.
     """
 
     index: int
@@ -97,20 +118,27 @@ class PassedPassage:
     gains: tuple[float, ...]
     like: int | None
     overlap: float
-    is_left_out: bool = False
-    is_repeat: bool = False
+    reason: Reason
+
+    @property
+    def was_searched(self) -> bool:
+        """Whether it took part in the search."""
+        return self.reason not in ("repeats", "repeats_given", "irrelevant")
 
     def __str__(self) -> str:
         """The reason in a sentence."""
-        if self.is_repeat:
-            return f"[{self.index}] was not selected: it repeats [{self.like}]."
-        if self.is_left_out:
-            return f"[{self.index}] was not selected: its relevance is below min_relevance."
         best = max(self.gains, default=0.0)
-        if best <= 0:
-            return f"[{self.index}] was not selected: it would have added nothing."
-        reason = f"it would have added at most {best:.2f}, less than the selected passages"
-        if self.like is not None:
+        reason = {
+            "repeats": f"it repeats [{self.like}]",
+            "repeats_given": "it repeats a text that is given",
+            "irrelevant": "its relevance is below min_relevance",
+            "adds_nothing": "it would have added nothing",
+            "over_quota": "as many of its document or group are selected as are allowed",
+            "too_long": "it does not fit into what is left of the token limit",
+            "stopped": "enough of the query was covered before",
+            "less_gain": f"it would have added at most {best:.2f}, less than the selected passages",
+        }[self.reason]
+        if self.was_searched and self.reason != "adds_nothing" and self.like is not None:
             reason += f"; [{self.like}] covers {self.overlap:.0%} of what it covers"
         return f"[{self.index}] was not selected: {reason}."
 
@@ -132,7 +160,7 @@ class Explanation:
         alone: [selected, words], how far each selected passage covers each word by itself.
         sources: For each selected passage and each word, by what it covers the word, if it does;
             see `WordCoverage`.
-        per_token: Whether passages were selected by gain per token.
+        length_counts: Whether the length of passages counted, because there is a token limit.
     """
 
     query: str
@@ -145,7 +173,13 @@ class Explanation:
     coverage: NDArray[np.float64]
     alone: NDArray[np.float64]
     sources: tuple[tuple[Source, ...], ...]
-    per_token: bool = False
+    length_counts: bool = False
+
+    @property
+    def gap(self) -> tuple[str, ...]:
+        """The content words of the query that are covered less than half."""
+        last = self.coverage[-1]
+        return tuple(self.words[n] for n in self.content_words if last[n] < _HALF)
 
     def why_not(self, index: int) -> PassedPassage:
         """Why this passage was not selected."""
@@ -174,7 +208,7 @@ class Explanation:
             "selected": [asdict(one) for one in self.selected],
             "passed": [asdict(one) for one in self.passed],
             "certificate": self.certificate.ratio,
-            "per_token": self.per_token,
+            "length_counts": self.length_counts,
         }
 
     def __str__(self) -> str:
@@ -205,6 +239,8 @@ def explain_passages(
     alone: NDArray[np.float64],
     weights: NDArray[np.float64],
     constraints: Mapping[str, Any],
+    *,
+    is_stopped: bool = False,
 ) -> Explanation:
     """Replay a search for passages, and describe it in the words of the query.
 
@@ -218,6 +254,7 @@ def explain_passages(
         alone: [selected, features], how far each selected passage covers each feature by itself.
         weights: [features], how much each feature counts.
         constraints: Further arguments of the search, as `dgn.explain` takes them.
+        is_stopped: Whether the search stopped because enough was covered.
     """
     steps = explain(objective, items, selection, **constraints)
     names = tuple(facet.name for facet in facets)
@@ -250,13 +287,14 @@ def explain_passages(
                 sources[number],
             ),
             float(total[number + 1]),
+            step.is_pinned,
         )
         for number, step in enumerate(steps)
     )
     return Explanation(
         query.text,
         selected,
-        _passed(query, selection, objective, items, steps),
+        _passed(query, selection, objective, items, steps, constraints, is_stopped=is_stopped),
         selection.certificate,
         names,
         tuple(content or range(len(facets))),
@@ -322,34 +360,69 @@ def _passed(
     objective: SetFunction,
     items: Items,
     steps: tuple[Step, ...],
+    constraints: Mapping[str, Any],
+    *,
+    is_stopped: bool,
 ) -> tuple[PassedPassage, ...]:
     chosen = set(selection.indices)
     overlaps = _overlaps(objective.counted(), items, selection.indices)
+    left = _gains_left(objective, items, selection, constraints.get("context"))
     found: list[PassedPassage] = []
+    nothing = (0.0,) * len(steps)
     for index, passage in enumerate(query.passages):
         if index in chosen:
             continue
         twin = query.twins[index]
-        if twin != index:
-            nothing = (0.0,) * len(steps)
-            found.append(PassedPassage(index, passage, nothing, twin, 1.0, is_repeat=True))
-            continue
-        if index >= items.size or not items.mask[0, index]:
-            nothing = (0.0,) * len(steps)
-            found.append(PassedPassage(index, passage, nothing, None, 0.0, is_left_out=True))
-            continue
-        nearest = int(overlaps[index].argmax()) if overlaps[index].any() else None
-        found.append(
-            PassedPassage(
-                index,
-                passage,
-                tuple(step.gains[index] for step in steps),
-                None if nearest is None else selection.indices[nearest],
-                0.0 if nearest is None else float(overlaps[index, nearest]),
+        if index in query.repeats_given:
+            found.append(PassedPassage(index, passage, nothing, None, 1.0, "repeats_given"))
+        elif twin != index:
+            found.append(PassedPassage(index, passage, nothing, twin, 1.0, "repeats"))
+        elif index >= items.size or not items.mask[0, index]:
+            found.append(PassedPassage(index, passage, nothing, None, 0.0, "irrelevant"))
+        else:
+            nearest = int(overlaps[index].argmax()) if overlaps[index].any() else None
+            reason: Reason = "adds_nothing"
+            if left[index] > 0:
+                reason = _limit(index, selection, constraints) or (
+                    "stopped" if is_stopped else "less_gain"
+                )
+            found.append(
+                PassedPassage(
+                    index,
+                    passage,
+                    tuple(step.gains[index] for step in steps),
+                    None if nearest is None else selection.indices[nearest],
+                    0.0 if nearest is None else float(overlaps[index, nearest]),
+                    reason,
+                )
             )
-        )
     found.sort(key=lambda one: -max(one.gains, default=0.0))
     return tuple(found)
+
+
+def _gains_left(
+    objective: SetFunction, items: Items, selection: Selection, context: State | None
+) -> NDArray[np.float64]:
+    """[items], what each item would add to the selection."""
+    state = objective.empty(items, context)
+    for index in selection.indices:
+        member = np.zeros((1, items.size), items.features.dtype)
+        member[0, index] = 1
+        state = objective.add(items, state, member)
+    return np.asarray(objective.gains(items, state), np.float64)[0]
+
+
+def _limit(index: int, selection: Selection, constraints: Mapping[str, Any]) -> Reason | None:
+    """The limit that a further item would exceed, apart from the number of items."""
+    chosen = list(selection.indices)
+    groups, costs = constraints.get("groups"), constraints.get("costs")
+    if groups is not None and groups[0, index] >= 0:
+        count = int((groups[0, chosen] == groups[0, index]).sum())
+        if count >= constraints["max_per_group"]:
+            return "over_quota"
+    if costs is not None and costs[0, [*chosen, index]].sum() > constraints["budget"]:
+        return "too_long"
+    return None
 
 
 def _overlaps(

@@ -77,13 +77,8 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
             (f"{explanation.selected[-1].covered:.0%} of the query is covered", "green"),
             (f"; the selection reaches {explanation.certificate}", "dim"),
         ]
-        open_words = [
-            explanation.words[number]
-            for number in explanation.content_words
-            if explanation.coverage[-1, number] < 0.5
-        ]
-        if open_words:
-            yield [("covered less than half: ", "dim"), (", ".join(open_words), "yellow")]
+        if explanation.gap:
+            yield [("covered less than half: ", "dim"), (", ".join(explanation.gap), "yellow")]
     elif explanation.selected:
         yield [(f"the selection reaches {explanation.certificate}", "dim")]
     else:
@@ -99,8 +94,10 @@ def _selected_lines(place: int, explanation: Explanation) -> Iterator[Line]:
         (_origin(one.passage), "dim"),
     ]
     words = f" ({one.word_gain:.2f} by words)" if explanation.words else ""
-    if explanation.per_token:
-        other = "; selected by gain per token"
+    if one.is_pinned:
+        other = "; pinned"
+    elif explanation.length_counts:
+        other = "; within the token limit, length counts, too"
     elif one.runner_up is None:
         other = ""
     else:
@@ -183,15 +180,15 @@ def _cover_lines(covers: Sequence[WordCoverage], passage: Passage) -> Iterator[L
 
 def _passed_lines(explanation: Explanation) -> Iterator[Line]:
     """The best of the passages that were not selected, and how many others there are."""
-    searched = [one for one in explanation.passed if not one.is_repeat and not one.is_left_out]
+    searched = [one for one in explanation.passed if one.was_searched]
     useful = [one for one in searched if max(one.gains, default=0) > 0]
     shown = useful[:_PASSED_SHOWN]
     if shown:
         yield [("not selected (gain at each step):", "dim")]
     for one in shown:
         yield _passed_line(one, explanation)
-    repeats = sum(one.is_repeat for one in explanation.passed)
-    left_out = sum(one.is_left_out for one in explanation.passed)
+    repeats = sum(one.reason.startswith("repeats") for one in explanation.passed)
+    left_out = sum(one.reason == "irrelevant" for one in explanation.passed)
     counts = {
         "and {} more with smaller gains": len(useful) - len(shown),
         "{} would have added nothing": len(searched) - len(useful),
@@ -320,7 +317,7 @@ def _write(axes: Any, row: int, column: int, share: float, colour: str) -> None:
 def _draw_gains(axes: Any, explanation: Explanation) -> None:
     steps = range(len(explanation.selected))
     for one in explanation.passed:
-        if not one.is_repeat and not one.is_left_out:
+        if one.was_searched:
             axes.plot(steps, one.gains, color="0.82", linewidth=0.8, zorder=1)
     runner_up = [one.runner_up_gain for one in explanation.selected]
     axes.plot(steps, runner_up, "o--", color="0.45", markersize=4, label="next best")

@@ -48,9 +48,11 @@ export function named(index, explanation) {
 
 export function whyTaken(one, round, explanation) {
   const lines = [`Pick ${round}: it adds ${one.gain.toFixed(2)}, the most of all in round ${round}.`];
-  if (explanation.per_token) {
-    lines[0] = `Pick ${round}: it adds ${one.gain.toFixed(2)}. With a token limit, sentences are `
-      + "chosen by what they add per token.";
+  if (one.is_pinned) {
+    lines[0] = `Pick ${round}: it is pinned, and adds ${one.gain.toFixed(2)}.`;
+  } else if (explanation.length_counts) {
+    lines[0] = `Pick ${round}: it adds ${one.gain.toFixed(2)}. With a token limit, the length of a `
+      + "sentence counts a little, too.";
   } else if (one.runner_up !== null) {
     lines.push(`The next best was ${named(one.runner_up, explanation)} with ${one.runner_up_gain.toFixed(2)}.`);
   }
@@ -63,10 +65,10 @@ export function whyTaken(one, round, explanation) {
 }
 
 export function whyNot(one, explanation) {
-  if (one.is_left_out) {
+  if (one.reason === "irrelevant") {
     return ["Left out before the search: by itself it covers less of the query than the limit."];
   }
-  if (one.is_repeat) return [`It repeats ${named(one.like, explanation)} and took no part in the search.`];
+  if (one.reason === "repeats") return [`It repeats ${named(one.like, explanation)} and took no part in the search.`];
   const lines = explanation.selected.slice(0, MOST_ROUNDS).map((taken, place) => {
     const own = one.gains[place].toFixed(2);
     return `Round ${place + 1}: it would have added ${own}; ${named(taken.index, explanation)} was taken `
@@ -75,7 +77,7 @@ export function whyNot(one, explanation) {
   lines.unshift("Not taken.");
   const more = explanation.selected.length - MOST_ROUNDS;
   if (more > 0) lines.push(`The other ${more} round${more > 1 ? "s" : ""} went the same way.`);
-  if (explanation.per_token) lines.push("With a token limit, sentences are chosen by what they add per token.");
+  if (explanation.length_counts) lines.push("With a token limit, the length of a sentence counts a little, too.");
   if (one.like === null) lines.push("It hardly mentions the query.");
   else lines.push(`${percent(one.overlap)} of what it covers is covered by ${named(one.like, explanation)}, too.`);
   return lines;
@@ -84,7 +86,7 @@ export function whyNot(one, explanation) {
 export function certificateText(explanation) {
   const count = explanation.selected.length;
   if (!count) return "Nothing was selected.";
-  const among = explanation.per_token ? "within the token limit" : `of ${count} sentence${count > 1 ? "s" : ""}`;
+  const among = explanation.length_counts ? "within the token limit" : `of ${count} sentence${count > 1 ? "s" : ""}`;
   const best = explanation.certificate >= 1
     ? `No other set ${among} has a higher score: this one is proved to be the best.`
     : `The score of this set is at least ${floored(explanation.certificate)} of the best that any `

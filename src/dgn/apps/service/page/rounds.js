@@ -62,7 +62,7 @@ function light(index) {
 // --- the bars ---------------------------------------------------------------------------------
 
 function showGains() {
-  const searched = answer.sentences.filter((one) => !one.is_repeat && !one.is_left_out);
+  const searched = answer.sentences.filter((one) => !["repeats", "repeats_given", "irrelevant"].includes(one.reason));
   const all = searched.toSorted((a, b) => (b.gains[0] ?? 0) - (a.gains[0] ?? 0));
   const kept = all.filter((one, place) => place < MOST_BARS || answer.order.has(one.index));
   const most = Math.max(1e-9, all[0]?.gains[0] ?? 0);
@@ -80,7 +80,7 @@ function showGains() {
     return node;
   }));
   const more = all.length - kept.length;
-  const repeats = answer.sentences.filter((one) => one.is_repeat).length;
+  const repeats = answer.sentences.filter((one) => one.reason === "repeats").length;
   const leftOut = answer.sentences.length - searched.length - repeats;
   at("more-gains").textContent = [
     more && `${more} more with smaller gains are not shown.`,
