@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dgn.apps.cli.main import _parser, main
+from dgn.apps.cli.main import build_parser, main
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")))
@@ -102,7 +102,7 @@ def test_commands_exist_and_those_on_samples_run(
     arguments = shlex.split(command, comments=True)[1:]
     pages = [(sorted(ROOT.glob(one)) if "*" in one else []) or [one] for one in arguments]
     arguments = [str(one) for some in pages for one in some]
-    options, more = _parser(arguments).parse_known_args(arguments)
+    options, more = build_parser(arguments).parse_known_args(arguments)
     assert not [one for one in more if one.startswith("-")], f"{page}: {more}"
     if arguments[0] == "select" and "samples/" in command and "--model" not in command:
         monkeypatch.chdir(tmp_path)

@@ -224,6 +224,31 @@ def test_own_text_by_keyboard_alone(open_page: Callable[..., Any]) -> None:
     assert picks(page) == []
 
 
+def test_headings_and_code_are_text_and_not_titles(open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    code = "```\n# a comment\nswim()\n```"
+    select_own(
+        page, "Who swims?", f"# Sports\n## Water\nAda swims.\n\n{code}\n\n# Music\nBo sings."
+    )
+    page.wait_for_function("() => document.querySelectorAll('.sentence').length === 3")
+    titles = page.eval_on_selector_all(".document h3", "nodes => nodes.map(n => n.textContent)")
+    assert titles == ["Sports", "Music"]
+    shown = page.inner_text("#document")
+    assert "Water" in shown
+    assert "# a comment" in shown
+
+
+def test_repeats_are_counted_and_have_no_bars(open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    text = "Ada swims in the lake. Bo swims, too. Ada swims in the lake! Cy sings."
+    select_own(page, "How do I swim in the lake?", text)
+    page.wait_for_function("() => document.querySelectorAll('.sentence').length === 4")
+    assert page.locator("#gains li").count() == 3
+    assert page.inner_text("#more-gains") == "1 that repeats another one took no part."
+    page.click(".sentence >> nth=1")
+    assert "it repeats words that are covered already" in page.inner_text("#reason")
+
+
 def test_token_limit(open_page: Callable[..., Any]) -> None:
     page = open_page()
     choose(page, 2)
