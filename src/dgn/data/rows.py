@@ -6,7 +6,8 @@
 `passages` is a set of loose passages (with `titles`, one for each, if there are any). `documents`
 are ordered: each has `text` or `sentences`, and optionally `title` and `id`. `sentences` is short
 for a single document, with an optional `title`. `claim` may be written for `query`. Optional keys:
-`scores`, one for each passage; `id`; `label`; and `evidence`, a list of alternative groups, where
+`scores`, one for each passage; `query_embedding` and `embeddings`, `given`, `pinned` and `groups`,
+as `Selector.select` takes them; `id`; `label`; and `evidence`, a list of alternative groups, where
 a piece of evidence is [document, sentence], or a number if there is one document or none.
 """
 
@@ -23,6 +24,9 @@ from dgn.data.lines import Line, Problems, read_lines
 from dgn.data.records import Claim, Evidence, Example, example_of
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.text.query import Query
+
+_FURTHER = ("scores", "query_embedding", "embeddings", "given", "pinned", "groups")
+"""Further keys of a row, which are arguments of `Query.of`."""
 
 ROW_FORMAT = "an object with query, and passages, documents or sentences"
 
@@ -95,7 +99,8 @@ def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:
     if len(given) != 1:
         found = " and ".join(given) or "none of them"
         raise line.problem(found, "one of passages, documents and sentences")
-    arguments: dict[str, Any] = {"query": texts[0], "scores": fields.get("scores")}
+    arguments: dict[str, Any] = {"query": texts[0]}
+    arguments |= {key: fields[key] for key in _FURTHER if key in fields}
     if given == ["passages"]:
         titles = fields.get("titles", fields.get("title"))
         return arguments | {"passages": fields["passages"], "titles": titles}

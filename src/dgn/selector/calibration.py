@@ -58,12 +58,16 @@ class Calibration:
             allowed = f"an object with {', '.join(sorted(names))}"
             raise InvalidInput("calibration", found=f"{content!r:.40}", allowed=allowed)
         values: dict[str, Any] = dict(content)  # pyright: ignore[reportUnknownArgumentType]
-        for name, value in values.items():
+        for name in values:
+            value: Any = values[name]
             is_missing = value is None and name == "score_weight"
-            is_number = type(value) in (int, float) and math.isfinite(value)
-            if not is_missing and not is_number:
+            if not is_missing and not _is_finite(value):
                 raise InvalidInput(f"calibration.{name}", found=repr(value), allowed="a number")
         return cls(**values)
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def whole_relevance(objective: SetFunction, items: Items, indices: Sequence[int]) -> float:

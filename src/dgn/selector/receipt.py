@@ -281,13 +281,14 @@ def _difference(first: Any, second: Any, place: str) -> str:
             return f"{place} has {len(row)} entries, and {len(rest)} were computed."
         rows = enumerate(zip(row, rest, strict=True))
         return next(filter(None, (_difference(*both, f"{place}[{n}]") for n, both in rows)), "")
-    one: Any = first
-    other: Any = second
-    if _is_number(one) and _is_number(other):
-        is_same = math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
-    else:
-        is_same = type(one) is type(other) and one == other
-    return "" if is_same else f"{place} is {one!r:.60}, and {other!r:.60} was computed."
+    is_same = _is_same(first, second)
+    return "" if is_same else f"{place} is {first!r:.60}, and {second!r:.60} was computed."
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    if _is_number(first) and _is_number(second):
+        return math.isclose(first, second, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return type(first) is type(second) and first == second
 
 
 def _is_number(value: Any) -> bool:

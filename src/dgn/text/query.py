@@ -196,7 +196,7 @@ class Query:
             id,
             () if given is None else tuple(_of_passages(given, None, "given")),
             () if pinned is None else checked_pinned(pinned, len(checked)),
-            None if groups is None else _checked_groups(groups, len(checked)),
+            None if groups is None else checked_groups(groups, len(checked)),
             checked_embeddings(query_embedding, embeddings, len(checked)),
         )
 
@@ -256,7 +256,8 @@ def checked_pinned(pinned: Any, count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _checked_groups(groups: Any, count: int) -> tuple[Hashable, ...]:
+def checked_groups(groups: Any, count: int) -> tuple[Hashable, ...]:
+    """The groups of so many passages, after they were checked."""
     found = _entries("groups", groups, "an iterable with one group for each passage")
     if len(found) != count:
         raise InvalidInput(
@@ -266,8 +267,8 @@ def _checked_groups(groups: Any, count: int) -> tuple[Hashable, ...]:
         )
     for number, one in enumerate(found):
         if not isinstance(one, Hashable):
-            found_ = f"{one!r:.40} at position {number}"
-            raise InvalidInput("groups", found=found_, allowed="strings, numbers or None")
+            kind = f"{one!r:.40} at position {number}"
+            raise InvalidInput("groups", found=kind, allowed="strings, numbers or None")
     return tuple(found)
 
 

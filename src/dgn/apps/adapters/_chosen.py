@@ -105,14 +105,26 @@ def filled_scores(scores: Sequence[float | None]) -> list[float]:
     return [worst if score is None else score for score in scores]
 
 
+def marked(metadata: Sequence[Mapping[str, Any]], key: str | None) -> list[int] | None:
+    """The documents whose metadata has a true value at a key; None if there is no key."""
+    if key is None:
+        return None
+    return [number for number, one in enumerate(metadata) if one.get(key)]
+
+
+def grouped(metadata: Sequence[Mapping[str, Any]], key: str | None) -> list[Any] | None:
+    """The groups in the metadata of some documents; None if there is no key."""
+    return None if key is None else [one.get(key) for one in metadata]
+
+
 def choose(
     selector: Selector,
     query: str,
     texts: Sequence[str],
     limits: Limits,
     *,
-    titles: Sequence[str] | None = None,
-    scores: Sequence[float] | None = None,
+    receipt: bool = False,
+    **arguments: Any,
 ) -> list[Chosen]:
     """Select from texts; from none, none.
 
@@ -121,13 +133,17 @@ def choose(
         query: A claim or a question.
         texts: The passages.
         limits: How much to select.
-        titles: One title for each, or None.
-        scores: One score for each, or None.
+        receipt: Whether the metadata of the first one has the receipt, as `dgn_receipt`.
+        arguments: titles, scores, embeddings and the other arguments of `Query.of`.
     """
     if not texts:
         return []
-    built = Query.of(query, texts, titles=titles, scores=scores)
-    return chosen_of(selector.select_queries([built], limits)[0])
+    built = Query.of(query, texts, **arguments)
+    selection = selector.select_queries([built], limits)[0]
+    chosen = chosen_of(selection)
+    if receipt and chosen:
+        chosen[0][1]["dgn_receipt"] = selection.receipt().to_dict()
+    return chosen
 
 
 def chosen_of(selection: PassageSelection) -> list[Chosen]:

@@ -7,7 +7,9 @@ from typing import Annotated, Any, cast
 from dgn.apps.adapters._chosen import (
     choose,
     gather_limits,
+    grouped,
     limits_of,
+    marked,
     saved_model,
     scores_at,
     selector_for,
@@ -50,6 +52,13 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         title_key: The key of the metadata with the title; documents may lack it.
         score_key: The key of the metadata with a score of the retriever, to be taken into account;
             every document must have it then.
+        group_key: The key of the metadata with the group of a document, such as its source, for
+            `max_per_group`; documents without it are not limited.
+        pinned_key: The key of the metadata that is true for documents that must be kept.
+        given: Texts that are already in the prompt; nothing that repeats them is kept.
+        receipt: Whether the metadata of the first document has the receipt, as `dgn_receipt`.
+        embeddings: LangChain's embeddings, which embed the query and the documents; their
+            similarity is taken into account. They are not saved.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -66,6 +75,11 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
     ] = Limits()
     title_key: str = "title"
     score_key: str | None = None
+    group_key: str | None = None
+    pinned_key: str | None = None
+    given: list[str] = Field(default_factory=list[str])
+    receipt: bool = False
+    embeddings: Annotated[Any, WithJsonSchema({"type": "null"})] = Field(default=None, exclude=True)
     _has_own_selector: bool = PrivateAttr(default=False)
 
     @model_validator(mode="before")
@@ -94,13 +108,22 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
     ) -> Sequence[Document]:
         """Select documents; `acompress_documents` does the same in another thread."""
         del callbacks
+        texts = [document.page_content for document in documents]
+        metadata = [document.metadata for document in documents]
+        has_vectors = self.embeddings is not None and texts
         chosen = choose(
             self.selector,
             query,
-            [document.page_content for document in documents],
+            texts,
             self.limits,
-            titles=[str(document.metadata.get(self.title_key) or "") for document in documents],
-            scores=scores_at([document.metadata for document in documents], self.score_key),
+            receipt=self.receipt,
+            titles=[str(one.get(self.title_key) or "") for one in metadata],
+            scores=scores_at(metadata, self.score_key),
+            groups=grouped(metadata, self.group_key),
+            pinned=marked(metadata, self.pinned_key),
+            given=self.given,
+            query_embedding=self.embeddings.embed_query(query) if has_vectors else None,
+            embeddings=self.embeddings.embed_documents(texts) if has_vectors else None,
         )
         return [
             documents[index].model_copy(

@@ -7,7 +7,9 @@ from dgn.apps.adapters._chosen import (
     choose,
     filled_scores,
     gather_limits,
+    grouped,
     limits_of,
+    marked,
     saved_model,
     selector_for,
 )
@@ -49,6 +51,13 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
             given by themselves: `k=3`, `max_tokens=500`.
         title_key: The key of the metadata with the title; nodes may lack it.
         use_scores: Whether the scores of the retriever are taken into account.
+        use_embeddings: Whether the embeddings of the query and of the nodes are taken into account;
+            all of them must have one then.
+        group_key: The key of the metadata with the group of a node, such as its source, for
+            `max_per_group`; nodes without it are not limited.
+        pinned_key: The key of the metadata that is true for nodes that must be kept.
+        given: Texts that are already in the prompt; nothing that repeats them is kept.
+        receipt: Whether the metadata of the first node has the receipt, as `dgn_receipt`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -62,6 +71,11 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
     ] = Field(default=Limits())
     title_key: str = Field(default="title")
     use_scores: bool = Field(default=False)
+    use_embeddings: bool = Field(default=False)
+    group_key: str | None = Field(default=None)
+    pinned_key: str | None = Field(default=None)
+    given: list[str] = Field(default_factory=list[str])
+    receipt: bool = Field(default=False)
     _selector: Selector = PrivateAttr()
     _has_own_selector: bool = PrivateAttr(default=False)
 
@@ -84,13 +98,24 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             raise InvalidInput("query_bundle", message="A query is needed to select nodes.")
+        metadata_of = [node.node.metadata for node in nodes]
+        vectors = [node.node.embedding for node in nodes] if self.use_embeddings else None
+        if vectors is not None and None in vectors:
+            message = f"nodes[{vectors.index(None)}] has no embedding, which use_embeddings needs."
+            raise InvalidInput("use_embeddings", message=message)
         chosen = choose(
             self._selector,
             query_bundle.query_str,
             [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes],
             self.limits,
-            titles=[str(node.node.metadata.get(self.title_key) or "") for node in nodes],
+            receipt=self.receipt,
+            titles=[str(one.get(self.title_key) or "") for one in metadata_of],
             scores=filled_scores([node.score for node in nodes]) if self.use_scores else None,
+            groups=grouped(metadata_of, self.group_key),
+            pinned=marked(metadata_of, self.pinned_key),
+            given=self.given,
+            query_embedding=query_bundle.embedding if self.use_embeddings else None,
+            embeddings=vectors,
         )
         kept: list[NodeWithScore] = []
         for index, metadata in chosen:

@@ -1,7 +1,7 @@
 """`dgn mcp`: one tool for assistants, `select_evidence`; needs `dgn[mcp]`."""
 
 # No `from __future__ import annotations`: the SDK reads the annotations of the tool.
-from typing import Annotated
+from typing import Annotated, Any
 
 from dgn.apps.adapters._chosen import chosen_of
 from dgn.errors import DGNError, require_extra
@@ -38,6 +38,13 @@ class SelectedEvidence(BaseModel):
     selected: list[Evidence]
     coverage: float | None = Field(description="The share of the query that they cover together.")
     certificate: float = Field(description="At least this share of the best score was reached.")
+    sufficiency: float | None = Field(
+        description="The probability that the answer is among the selected passages."
+    )
+    gap: list[str] = Field(description="Words of the query that are hardly covered.")
+    receipt: dict[str, Any] | None = Field(
+        None, description="What happened to every passage, if it was asked for."
+    )
 
 
 def create_server(selector: Selector) -> MCPServer:
@@ -104,15 +111,47 @@ def create_server(selector: Selector) -> MCPServer:
             ),
         ] = None,
         score_weight: Annotated[
-            float,
+            float | None,
             Field(
-                description="What the best score is worth; 1 is as much as the best passage.",
+                description="What the best score is worth; 1 is as much as the best passage. By "
+                "default it is found out.",
                 ge=0,
                 le=1000,
             ),
-        ] = Limits.score_weight,
+        ] = None,
+        given: Annotated[
+            list[str] | None,
+            Field(
+                description="Texts that are already known, such as the conversation so far; "
+                "nothing that repeats them is selected.",
+                max_length=MOST_PASSAGES,
+            ),
+        ] = None,
+        pinned: Annotated[
+            list[int] | None,
+            Field(
+                description="Passages that must be selected, by their numbers from 0.",
+                max_length=MOST_SELECTED,
+            ),
+        ] = None,
+        groups: Annotated[
+            list[str] | None,
+            Field(
+                description="The group of each passage, such as its source, for max_per_group.",
+                max_length=MOST_PASSAGES,
+            ),
+        ] = None,
+        max_per_group: Annotated[
+            int | None, Field(description="The most passages of each group.", ge=1)
+        ] = None,
+        max_per_document: Annotated[
+            int | None, Field(description="The most passages with the same title.", ge=1)
+        ] = None,
+        receipt: Annotated[
+            bool, Field(description="Whether to say what happened to every passage, and why.")
+        ] = False,
     ) -> SelectedEvidence:
-        if sum(map(len, [*passages, *(titles or ())])) > MOST_CHARACTERS:
+        if sum(map(len, [*passages, *(titles or ()), *(given or ())])) > MOST_CHARACTERS:
             raise ToolError(f"The texts have more than {MOST_CHARACTERS:,} characters.")
         if k is None and (max_tokens is not None or stop_at is not None):
             k = MOST_SELECTED
@@ -123,8 +162,18 @@ def create_server(selector: Selector) -> MCPServer:
                 stop_at=stop_at,
                 min_relevance=min_relevance,
                 score_weight=score_weight,
+                max_per_document=max_per_document,
+                max_per_group=max_per_group,
             )
-            built = Query.of(query, passages, titles=titles, scores=scores)
+            built = Query.of(
+                query,
+                passages,
+                titles=titles,
+                scores=scores,
+                given=given,
+                pinned=pinned,
+                groups=groups,
+            )
             selection = selector.select_queries([built], limits)[0]
         except DGNError as error:
             raise ToolError(str(error)) from None
@@ -140,6 +189,9 @@ def create_server(selector: Selector) -> MCPServer:
             ],
             coverage=selection.coverage,
             certificate=selection.certificate.ratio,
+            sufficiency=selection.sufficiency,
+            gap=list(selection.explain().gap),
+            receipt=selection.receipt().to_dict() if receipt else None,
         )
 
     return server

@@ -19,6 +19,8 @@ from dgn.errors import DGNError, InvalidInput
 
 COMMANDS = {
     "select": "select the sentences that together cover a query, with reasons",
+    "verify": "compute the receipt of a selection again",
+    "calibrate": "fit on your rows how probable it is that the answer was selected",
     "serve": "serve a page and an HTTP API that select and explain",
     "mcp": "serve the tool select_evidence to an assistant (Model Context Protocol)",
     "data": "page stores, data sets and their features",

@@ -76,10 +76,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
     )
+    parser.add_argument(
+        "--max-per-document",
+        type=positive,
+        metavar="N",
+        help="largest number of sentences of one page",
+    )
+    parser.add_argument(
+        "--max-per-group",
+        type=positive,
+        metavar="N",
+        help="largest number of passages of each of the groups that the rows of --queries name",
+    )
+    parser.add_argument(
+        "--given",
+        action="append",
+        metavar="TEXT",
+        help="a text that is already there: it covers, and nothing that repeats it is selected; "
+        "may be repeated",
+    )
+    parser.add_argument(
+        "--pinned",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="sentences that must be selected, by their numbers from 0",
+    )
     parser.add_argument("--no-titles", action="store_true", help="do not use titles")
     parser.add_argument("--explain", action="store_true", help="print the reasons")
     parser.add_argument("--plot", type=figure_file, metavar="FIGURE", help="draw the reasons")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--context", action="store_true", help="print the text for a prompt, in reading order"
+    )
+    parser.add_argument(
+        "--receipt",
+        action="store_true",
+        help="print what happened to every sentence, as JSON that dgn verify can check; with "
+        "--queries, each row has its receipt",
+    )
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -131,6 +166,8 @@ def _run(options: argparse.Namespace) -> int:
         read_passages(options.passages) if options.passages else None,
         documents=read_pages(options.pages, with_titles=not options.no_titles) or None,
         scores=read_scores(options.scores) if options.scores else None,
+        given=options.given,
+        pinned=options.pinned,
     )
     (selection,) = selector.select_queries([query], _limits(options))
     if not len(selection):
@@ -143,6 +180,10 @@ def _run(options: argparse.Namespace) -> int:
         print(f"figure: {options.plot}", file=sys.stderr)
     if options.json:
         print(json.dumps(_row(selection, options), ensure_ascii=False, indent=2))
+    elif options.receipt:
+        print(selection.receipt().to_json(), end="")
+    elif options.context:
+        print(selection.context())
     elif options.explain:
         selection.explain().print()
     else:
@@ -162,6 +203,8 @@ def _check(options: argparse.Namespace) -> None:
         mistake = "--queries cannot be combined with a query, --passages or --plot."
     elif options.queries and options.scores:
         mistake = "--queries cannot be combined with --scores; each row has its own scores."
+    elif options.queries and (options.given or options.pinned):
+        mistake = "--queries cannot be combined with --given or --pinned; each row has its own."
     elif options.query is not None and not options.query.strip():
         mistake = "The query is empty."
     elif not options.queries and options.query is None:
@@ -306,6 +349,10 @@ def _row(selection: PassageSelection, options: argparse.Namespace) -> dict[str, 
     row = selection.to_dict()
     if options.explain:
         row["explanation"] = selection.explain().to_dict()
+    if options.receipt:
+        row["receipt"] = selection.receipt().to_dict()
+    if options.context:
+        row["context"] = selection.context()
     return row
 
 

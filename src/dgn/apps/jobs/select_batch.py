@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, Unpack, cast, final
@@ -9,12 +10,13 @@ from typing import Any, TypeVar, Unpack, cast, final
 from dgn.errors import InvalidInput
 from dgn.selector import Limits, Selector
 from dgn.selector.limits import LimitArguments
+from dgn.text.query import Query
 
 Batch = TypeVar("Batch")
 ADDED = ("selected", "selected_texts", "gains", "relevance", "coverage")
 """The columns that are added."""
 
-_ARGUMENTS = ("query", "passages", "documents", "titles", "scores")
+_ARGUMENTS = tuple(inspect.signature(Query.of).parameters)
 
 
 @cache

@@ -153,7 +153,7 @@ class Answerer:
         finish = {"/v1/explain": answers.explained_body, "/v1/compare": answers.compared_body}.get(
             path, answers.one_body if many is None else answers.many_body
         )
-        return _Job(queries, limits, finish)
+        return _Job(queries, limits, lambda found: finish(found, body))
 
     def _built(self, requests: Sequence[Any]) -> list[Query]:
         """The queries of a request, within the limits; what is cheap to check comes first."""
@@ -191,7 +191,11 @@ class Answerer:
         return queries
 
     def _check_tokens(self, queries: Sequence[Query]) -> None:
-        texts = [text for query in queries for text in (query.text, *query.texts)]
+        texts = [
+            text
+            for query in queries
+            for text in (query.text, *query.texts, *(one.text for one in query.given))
+        ]
         if sum(map(len, texts)) <= self._tokens:
             return  # a token has at least one character
         count = sum(self._selector.encoder.count_tokens(texts))

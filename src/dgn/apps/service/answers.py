@@ -56,6 +56,10 @@ class SelectionAnswer(_Answer):
     certificate: float = Field(
         description="At least this share of the best possible value was reached; 1 is optimal."
     )
+    context: str | None = Field(None, description="The text for a prompt, if it was asked for.")
+    receipt: dict[str, JsonValue] | None = Field(
+        None, description="What happened to every passage, if it was asked for; see the docs."
+    )
 
 
 class SelectionsAnswer(_Answer):
@@ -208,35 +212,42 @@ def _to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _row(selection: PassageSelection) -> dict[str, Any]:
-    own = {"id": selection.query.id} if selection.query.id else {}
-    return own | selection.to_dict()
+def _row(selection: PassageSelection, asked: Any) -> dict[str, Any]:
+    found = selection.to_dict()
+    if selection.query.id:
+        found = {"id": selection.query.id} | found
+    if asked.context:
+        found["context"] = selection.context()
+    if asked.receipt:
+        found["receipt"] = selection.receipt().to_dict()
+    return found
 
 
-def one_body(found: list[PassageSelection]) -> bytes:
-    """The selection of the only query."""
-    return _to_json(_row(found[0]))
+def one_body(found: list[PassageSelection], asked: Any) -> bytes:
+    """The selection of the only query of a request."""
+    return _to_json(_row(found[0], asked))
 
 
-def many_body(found: list[PassageSelection]) -> bytes:
+def many_body(found: list[PassageSelection], asked: Any) -> bytes:
     """The selections of many queries."""
-    return _to_json({"selections": [_row(one) for one in found]})
+    return _to_json({"selections": [_row(one, asked) for one in found]})
 
 
-def explained_body(found: list[PassageSelection]) -> bytes:
+def explained_body(found: list[PassageSelection], asked: Any) -> bytes:
     """The selection of the only query, with its reasons."""
     explanation = found[0].explain()
     return _to_json(
         {
-            "selection": _row(found[0]),
+            "selection": _row(found[0], asked),
             "explanation": explanation.to_dict(),
             "text": str(explanation),
         }
     )
 
 
-def compared_body(found: list[PassageSelection]) -> bytes:
+def compared_body(found: list[PassageSelection], asked: Any) -> bytes:
     """What several methods select for the only query."""
+    del asked
     return _to_json({"methods": _other_methods(found[0])})
 
 

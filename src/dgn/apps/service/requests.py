@@ -4,7 +4,7 @@ They are made for given limits, so that the schema names the limits.
 """
 
 # No `from __future__ import annotations`: pydantic could not see the limits inside a function.
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 from pydantic import (
@@ -18,9 +18,16 @@ from pydantic import (
     field_validator,
 )
 
-from dgn.apps.service.refusals import ServiceLimits
+from dgn.apps.service.refusals import Refused, ServiceLimits
 from dgn.selector import Limits
-from dgn.text.query import Document, Passage, Query
+from dgn.text.query import (
+    Document,
+    Passage,
+    Query,
+    checked_embeddings,
+    checked_groups,
+    checked_pinned,
+)
 from dgn.text.words import has_words
 
 QUERY_EXAMPLE = "The bridge was designed by Clara Voss, and trains have crossed it since 1911."
@@ -30,6 +37,9 @@ PASSAGES_EXAMPLE = [
     "In 1911 the first train crossed the river.",
 ]
 
+
+MOST_NUMBERS = 4_000_000
+"""Of all embeddings of a request."""
 
 LONGEST_QUERY = 20_000
 """In characters; how many words it may have is a limit of the service."""
@@ -84,6 +94,10 @@ class GivenPassage(_Request):
 
     def characters(self) -> int:
         return len(self.text) + len(self.title)
+
+
+def _passage_of(given: Any) -> Passage:
+    return Passage(given) if isinstance(given, str) else given.passage_of()
 
 
 class _GivenDocument(_Request):
@@ -181,6 +195,46 @@ def request_models(most: ServiceLimits) -> RequestModels:
     class _Query(_Request):
         query: _QueryText
         id: str | None = Field(None, description="Returned with the answer.")
+        query_embedding: list[float] | None = Field(
+            None,
+            max_length=MOST_NUMBERS,
+            description="Your own vector of the query; it comes together with embeddings.",
+        )
+        embeddings: list[list[float]] | None = Field(
+            None,
+            max_length=most.passages,
+            description="Your own vectors of the passages, in order.",
+        )
+        given: list[GivenText] = Field(
+            [],
+            max_length=most.passages,
+            description="Texts that are already there: they cover, and are not selected again.",
+        )
+        pinned: list[int] = Field(
+            [], max_length=most.k, description="Passages that must be selected, by their numbers."
+        )
+        groups: list[str | int | None] | None = Field(
+            None, max_length=most.passages, description="The group of each, for max_per_group."
+        )
+
+        def completed(self, query: Query) -> Query:
+            """The query with everything but its passages, which were checked."""
+            count = len(query.passages)
+            vectors = checked_embeddings(self.query_embedding, self.embeddings, count)
+            return replace(
+                query,
+                id=self.id or "",
+                given=tuple(map(_passage_of, self.given)),
+                pinned=checked_pinned(self.pinned, count),
+                groups=None if self.groups is None else checked_groups(self.groups, count),
+                embeddings=vectors,
+            )
+
+        def characters(self) -> int:
+            numbers = sum(map(len, self.embeddings or ())) + len(self.query_embedding or ())
+            if numbers > MOST_NUMBERS:
+                raise Refused(422, f"The embeddings have more than {MOST_NUMBERS:,} numbers.")
+            return len(self.query) + _characters(self.given)
 
     class _Limits(_Request):
         k: int | None = Field(
@@ -198,8 +252,18 @@ def request_models(most: ServiceLimits) -> RequestModels:
         stop_at: float | None = Field(
             None, gt=0, le=1, description="Stop once this fraction of the coverage is reached."
         )
-        score_weight: float = Field(
-            Limits.score_weight, ge=0, le=1e6, description="What your scores are worth."
+        score_weight: float | None = Field(
+            None,
+            ge=0,
+            le=1e6,
+            description="What your best score, or nearest embedding, is worth, as a multiple of "
+            "the largest gain without it; null finds it out for each query.",
+        )
+        max_per_document: int | None = Field(
+            None, ge=1, le=most.k, description="Select at most this many of one document."
+        )
+        max_per_group: int | None = Field(
+            None, ge=1, le=most.k, description="Select at most this many of each group."
         )
         min_relevance: float = Field(
             0.0, ge=0, le=1, description="Leave out passages that cover less of the query alone."
@@ -208,8 +272,16 @@ def request_models(most: ServiceLimits) -> RequestModels:
         _whole_k = field_validator("k", mode="before")(_whole)
 
         def limits(self) -> Limits:
-            names = ("k", "max_tokens", "stop_at", "min_relevance", "score_weight")
+            names = [one.name for one in fields(Limits) if one.name != "count_tokens"]
             return Limits(**{name: getattr(self, name) for name in names})
+
+    class _Answer(_Limits):
+        receipt: bool = Field(
+            False, description="Whether a receipt is returned: what happened to every passage."
+        )
+        context: bool = Field(
+            False, description="Whether the text for a prompt is returned, with numbers for citing."
+        )
 
     class _WithPassages(_Query):
         passages: list[GivenText] = Field(
@@ -220,12 +292,10 @@ def request_models(most: ServiceLimits) -> RequestModels:
         )
 
         def query_of(self) -> Query:
-            # The model has checked what Query.of would check.
-            given = (Passage(p) if isinstance(p, str) else p.passage_of() for p in self.passages)
-            return Query(self.query, tuple(given), self.id or "")
+            return self.completed(Query(self.query, tuple(map(_passage_of, self.passages))))
 
         def characters(self) -> int:
-            return len(self.query) + _characters(self.passages)
+            return super().characters() + _characters(self.passages)
 
     class _WithDocuments(_Query):
         documents: list[GivenDocument] = Field(
@@ -236,10 +306,10 @@ def request_models(most: ServiceLimits) -> RequestModels:
 
         def query_of(self) -> Query:
             given = [one.document_of() for one in self.documents]
-            return Query.of(self.query, documents=given, id=self.id or "")
+            return self.completed(Query.of(self.query, documents=given))
 
         def characters(self) -> int:
-            return len(self.query) + _characters(self.documents)
+            return super().characters() + _characters(self.documents)
 
     class QueryWithPassages(_WithPassages):
         """One of many queries."""
@@ -247,13 +317,13 @@ def request_models(most: ServiceLimits) -> RequestModels:
     class QueryWithDocuments(_WithDocuments):
         """One of many queries, over documents."""
 
-    class SelectFromPassages(_WithPassages, _Limits):
+    class SelectFromPassages(_WithPassages, _Answer):
         """A query over loose passages."""
 
-    class SelectFromDocuments(_WithDocuments, _Limits):
+    class SelectFromDocuments(_WithDocuments, _Answer):
         """A query over documents, which are split into sentences."""
 
-    class SelectMany(_Limits):
+    class SelectMany(_Answer):
         """Many queries with the same limits."""
 
         queries: list[

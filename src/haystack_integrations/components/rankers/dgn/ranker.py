@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any
 
-from dgn.apps.adapters._chosen import choose, filled_scores
+from dgn.apps.adapters._chosen import choose, filled_scores, grouped, marked
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 
@@ -28,6 +28,10 @@ class DGNRanker:
         top_k: How many documents to keep; 5 if neither top_k, max_tokens nor stop_at is given.
         title_field: The field of the meta with the title; documents may lack it.
         use_scores: Whether the scores of the retriever are taken into account.
+        group_field: The field of the meta with the group of a document, such as its source, for
+            `max_per_group`; documents without it are not limited.
+        pinned_field: The field of the meta that is true for documents that must be kept.
+        receipt: Whether the meta of the first document has the receipt, as `dgn_receipt`.
         limits: max_tokens, stop_at and the other limits of `Selector.select`. All but
             `count_tokens`, a function, are saved.
     """
@@ -38,10 +42,14 @@ class DGNRanker:
         top_k: int | None = None,
         title_field: str = "title",
         use_scores: bool = False,
+        group_field: str | None = None,
+        pinned_field: str | None = None,
+        receipt: bool = False,
         **limits: Any,
     ) -> None:
         self.model, self.limits = model, Limits(k=top_k, **limits)
         self.title_field, self.use_scores = title_field, use_scores
+        self.group_field, self.pinned_field, self.receipt = group_field, pinned_field, receipt
         self._selector: Selector | None = None
 
     def warm_up(self) -> None:
@@ -57,6 +65,9 @@ class DGNRanker:
             model=self.model,
             title_field=self.title_field,
             use_scores=self.use_scores,
+            group_field=self.group_field,
+            pinned_field=self.pinned_field,
+            receipt=self.receipt,
             top_k=limits.pop("k"),
             **limits,
         )
@@ -68,7 +79,12 @@ class DGNRanker:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, query: str, documents: list[Document], top_k: int | None = None
+        self,
+        query: str,
+        documents: list[Document],
+        top_k: int | None = None,
+        query_embedding: list[float] | None = None,
+        given: list[str] | None = None,
     ) -> dict[str, list[Document]]:
         """Select documents.
 
@@ -76,6 +92,9 @@ class DGNRanker:
             query: The query.
             documents: The documents, which must have text.
             top_k: How many to keep this time.
+            query_embedding: The embedding of the query, to be taken into account with those of the
+                documents; all of them must have one then.
+            given: Texts that are already in the prompt; nothing that repeats them is kept.
         """
         self.warm_up()
         assert self._selector is not None  # noqa: S101
@@ -83,6 +102,11 @@ class DGNRanker:
             if document.content is None:
                 message = f"documents[{index}] has no text; DGNRanker selects texts only."
                 raise InvalidInput("documents", message=message)
+            if query_embedding is not None and document.embedding is None:
+                message = f"documents[{index}] has no embedding, which query_embedding needs."
+                raise InvalidInput("documents", message=message)
+        metadata_of = [document.meta for document in documents]
+        has_vectors = query_embedding is not None and documents
         scores = filled_scores([one.score for one in documents]) if self.use_scores else None
         limits = self.limits if top_k is None else replace(self.limits, k=top_k)
         chosen = choose(
@@ -90,8 +114,14 @@ class DGNRanker:
             query,
             [document.content or "" for document in documents],
             limits,
-            titles=[str(document.meta.get(self.title_field) or "") for document in documents],
+            receipt=self.receipt,
+            titles=[str(one.get(self.title_field) or "") for one in metadata_of],
             scores=scores,
+            groups=grouped(metadata_of, self.group_field),
+            pinned=marked(metadata_of, self.pinned_field),
+            given=given,
+            query_embedding=query_embedding if has_vectors else None,
+            embeddings=[one.embedding for one in documents] if has_vectors else None,
         )
         kept = [
             replace(
