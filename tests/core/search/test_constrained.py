@@ -51,12 +51,12 @@ SEARCHES = {
 }
 
 
-def check(search: str, kind: str, seed: int) -> float:
+def check(search: str, kind: str, seed: int, dtype: type = np.float64) -> float:
     """One search against brute force; returns the share of the best value that it reached."""
     without = "groups" if search == "stochastic" else ""
     problem = constrained_instance(kind, seed, 2 + seed % 6, without)
     is_budgeted = search == "budgeted"
-    found = SEARCHES[search](problem, problem.instance.features, seed)
+    found = SEARCHES[search](problem, problem.instance.features.astype(dtype), seed)
     if is_budgeted and seed % 2:  # without k
         problem = Constrained(**{**vars(problem), "k": problem.instance.size})
     assert problem.allows(found.indices, budget=is_budgeted)
@@ -64,7 +64,7 @@ def check(search: str, kind: str, seed: int) -> float:
     assert found.indices[: len(pinned)] == pinned
     best = problem.best_value(budget=is_budgeted)
     reached = found.values[-1] if len(found) else 0.0
-    slack = 1e-9 * (1 + best)
+    slack = (1e-9 if dtype is np.float64 else 1e-5) * (1 + best)
     assert reached == pytest.approx(problem.value(found.indices), abs=slack)
     assert found.gains == pytest.approx(np.diff([0.0, *found.values]), abs=slack)
     assert found.certificate.bound >= best - slack
@@ -77,7 +77,7 @@ def check(search: str, kind: str, seed: int) -> float:
         assert reached >= share * best - slack
     if is_budgeted and seed % 2 and not problem.groups:  # with an exponent of 1, and without k
         assert reached >= (1 - 1 / math.e) / 2 * best - slack
-    if search == "lazy":
+    if search == "lazy" and dtype is np.float64:
         wanted = SEARCHES["greedy"](problem, problem.instance.features, seed)
         assert found.indices == wanted.indices
     return 1.0 if best <= 0 else reached / best
@@ -87,7 +87,9 @@ def check(search: str, kind: str, seed: int) -> float:
 @pytest.mark.parametrize("search", SEARCHES)
 def test_every_search_against_brute_force(search: str, kind: str) -> None:
     shares = [check(search, kind, seed) for seed in range(60)]
-    assert search in {"exact"} or min(shares) < 1, "no instance was hard"
+    assert search == "exact" or min(shares) < 1, "no instance was hard"
+    for seed in range(15):
+        check(search, kind, seed, np.float32)
 
 
 @pytest.mark.slow
