@@ -41,7 +41,7 @@ class PassageSelection(Selection):
     """
 
     query: Query = field(repr=False)
-    facets_of: Callable[[str], tuple[Facet, ...]] = field(repr=False, compare=False)
+    facets_of: Callable[[Query], tuple[Facet, ...]] = field(repr=False, compare=False)
     objective: SetFunction = field(repr=False, compare=False)
     items: Items = field(repr=False, compare=False)
     searched: tuple[SetFunction, Items] = field(repr=False, compare=False)
@@ -60,7 +60,7 @@ class PassageSelection(Selection):
     @cached_property
     def facets(self) -> tuple[Facet, ...]:
         """The words of the query, with their features."""
-        return self.facets_of(self.query.text)
+        return self.facets_of(self.query)
 
     @cached_property
     def relevance(self) -> tuple[float, ...]:

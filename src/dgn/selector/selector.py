@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PASSAGES_PER_BATCH = 8192
 """Padding included: what a batch contains at most, unless a single query contains more."""
 
-_QUERY_KEYS = ("documents", "id", "passages", "query", "scores", "titles")
+_QUERY_KEYS = ("documents", "id", "language", "passages", "query", "scores", "titles")
 
 
 class Selector:
@@ -95,6 +95,7 @@ class Selector:
         documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
         titles: str | Iterable[str] | None = None,
         scores: Iterable[float] | None = None,
+        language: str | None = None,
         k: int | None = None,
         max_tokens: float | None = None,
         stop_at: float | None = None,
@@ -116,6 +117,8 @@ class Selector:
             titles: For passages: one title for all, or one for each. Words of a title count as
                 covered by its passages.
             scores: Relevance scores of your own, one for each passage; any finite numbers.
+            language: The language of the query and of the passages, such as "de"; by default, it is
+                found for each of them.
             k: Select this many passages, or all if there are fewer; 5 if neither k, max_tokens
                 nor stop_at is given. The last ones may add nothing; their gains say so.
             max_tokens: Select passages with at most this many tokens together, by gain per
@@ -134,7 +137,9 @@ class Selector:
             InvalidInput: An argument is not what is described here.
         """
         limits = Limits(k, max_tokens, stop_at, min_relevance, count_tokens, score_weight)
-        built = Query.of(query, passages, documents=documents, titles=titles, scores=scores)
+        built = Query.of(
+            query, passages, documents=documents, titles=titles, scores=scores, language=language
+        )
         return self.select_queries([built], limits)[0]
 
     def select_many(

@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import Any, cast
 
 from dgn.errors import InvalidInput
+from dgn.text.languages import ENGLISH, checked_language, query_languages
 from dgn.text.repeats import letters_of, same_text_key
 from dgn.text.sentences import split_sentences
-from dgn.text.words import has_words
+from dgn.text.words import has_words, pieces_of
 
 _PASSAGE_KEYS = frozenset({"text", "title", "id", "score", "metadata"})
 
@@ -76,16 +77,27 @@ class Query:
         text: The claim or the question.
         passages: The passages.
         id: An identifier, for results that are written to a file.
+        language: The language of all texts, such as "de"; None if it is to be found.
     """
 
     text: str
     passages: tuple[Passage, ...]
     id: str = ""
+    language: str | None = None
 
     @property
     def texts(self) -> list[str]:
         """The texts of the passages."""
         return [passage.text for passage in self.passages]
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The language of the query, and of each passage, as `dgn.text.languages` finds it."""
+        texts = [self.text, *self.texts]
+        if self.language is not None:
+            return (self.language,) * len(texts)
+        found = query_languages(texts, [*map(pieces_of, texts)])
+        return found or (ENGLISH,) * len(texts)
 
     @cached_property
     def twins(self) -> tuple[int, ...]:
@@ -141,6 +153,7 @@ class Query:
         titles: str | Iterable[str] | None = None,
         scores: Iterable[float] | None = None,
         id: str = "",  # noqa: A002
+        language: str | None = None,
     ) -> Query:
         """Build a query from what callers have, and check it.
 
@@ -153,12 +166,15 @@ class Query:
             titles: For passages: one title for all, or one for each.
             scores: One relevance score for each passage; any finite numbers.
             id: An identifier.
+            language: The language of the query and of the passages, such as "de"; by default, it is
+                found for each of them.
 
         Raises:
             InvalidInput: An argument is not what is described here.
         """
         text = checked_query(query)
-        return cls(text, passages_of(passages, documents, titles=titles, scores=scores), id)
+        code = None if language is None else checked_language(language)
+        return cls(text, passages_of(passages, documents, titles=titles, scores=scores), id, code)
 
 
 def checked_query(query: Any) -> str:

@@ -104,7 +104,7 @@ class Encoder(ABC):
         return None
 
     @staticmethod
-    def facets(query: str) -> tuple[Facet, ...]:
+    def facets(query: Query) -> tuple[Facet, ...]:
         """The named parts of a query; empty if the features have no names."""
         del query
         return ()

@@ -15,9 +15,9 @@ from dgn.core.search import Certificate, Selection
 from dgn.core.search.steps import Step, explain
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import Facet
+from dgn.text.languages import stems_of
 from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
-from dgn.text.words import stems_of
 
 Source: TypeAlias = Literal["text", "title", "similar", "asked"]
 
@@ -240,7 +240,8 @@ def explain_passages(
                 coverage[number],
                 coverage[number + 1],
                 _facet_gains(facets, step),
-                query.passages[step.index],
+                query,
+                step.index,
             ),
             float(total[number + 1]),
         )
@@ -270,9 +271,12 @@ def _increases(
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     gains: NDArray[np.float64],
-    passage: Passage,
+    query: Query,
+    index: int,
 ) -> tuple[WordCoverage, ...]:
-    stems = stems_of(passage.text), stems_of(title_text(passage.title))
+    passage, languages = query.passages[index], query.languages
+    title = stems_of(title_text(passage.title), languages[0])  # it is read as the query is
+    stems = stems_of(passage.text, languages[index + 1]), title
     increased = [n for n in range(len(facets)) if after[n] - before[n] >= _LEAST_INCREASE]
     increased.sort(key=lambda n: -gains[n])
     words: dict[str, WordCoverage] = {}  # a word that the query repeats is told once

@@ -123,7 +123,8 @@ def test_a_used_encoder_can_be_copied_and_pickled() -> None:
     encoder = encoders()[2]
     query = query_of(1)
     _, items = encoder.encode([query])
-    copied = pickle.loads(pickle.dumps(encoder._kernel))
-    for twin in (copy.deepcopy(encoder._kernel), copied):
+    kernel = encoder.formulas.english.kernel
+    copied = pickle.loads(pickle.dumps(kernel))
+    for twin in (copy.deepcopy(kernel), copied):
         words, table = read_queries(encoder.reader, [query])
         np.testing.assert_array_equal(twin.compute(table, words)[0], items.features)
