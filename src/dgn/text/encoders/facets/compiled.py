@@ -116,16 +116,17 @@ class Formulas:
             table: What is known about the words.
             languages: The language of each query.
         """
+        if all(code == ENGLISH for code in languages):
+            return with_asked(queries, *self.english.compute(words, table))
         parts: list[tuple[list[int], FeatureCoverage, Items]] = []
         english = [row for row, code in enumerate(languages) if code == ENGLISH]
         if english:
             asked, own = [queries[row] for row in english], [words[row] for row in english]
             parts.append((english, *with_asked(asked, *self.english.compute(own, table))))
-        if len(english) < len(queries):
-            others = [row for row, code in enumerate(languages) if code != ENGLISH]
-            own = [words[row] for row in others]
-            parts.append((others, *self.others.compute(own, table)))
-        return parts[0][1:] if len(parts) == 1 else joined(parts)
+        others = [row for row, code in enumerate(languages) if code != ENGLISH]
+        own = [words[row] for row in others]
+        parts.append((others, *self.others.compute(own, table)))
+        return joined(parts)
 
 
 def joined(

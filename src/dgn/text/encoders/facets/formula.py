@@ -138,7 +138,7 @@ def spelling_weights(dimension: int = 256) -> FacetWeights:
     """The facets of languages other than English, whose vectors know the spelling of words alone.
 
     The threshold is the only number that differs from the untrained facets. It was chosen on the
-    training parts of 17 sets in 13 languages, and is the best one with any language left out, too
+    training parts of 17 sets in 15 languages, each language left out in turn
     (`python -m experiments.languages --choose`).
     """
     return replace(untrained_weights(dimension), threshold=np.array([0.4], np.float32))
