@@ -196,7 +196,8 @@ class _Set:
                 target = np.concatenate([f.target, [[0.0]]], axis=-1)
                 f = FeatureCoverage(weights.astype(np.float32), target=target.astype(np.float32))
                 items = Items(features)
-            chosen = greedy(f, without_repeats([self.queries[row]], items), max(KS))[0].indices
+            selections: Any = greedy(f, without_repeats([self.queries[row]], items), max(KS))
+            chosen: tuple[int, ...] = selections[0].indices
             found[row, : len(chosen)] = chosen
         return _recalls(found, self.examples)
 

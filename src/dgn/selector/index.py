@@ -18,6 +18,7 @@ from dgn.files import only_writer
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
+from dgn.text.languages import checked_language
 from dgn.text.query import Passage, Query, checked_query
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class PassageIndex:
         query: str,
         *,
         documents: Iterable[str | int] | None = None,
+        language: str | None = None,
         **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
         """Select passages of the index that together cover a query.
@@ -70,6 +72,8 @@ class PassageIndex:
             query: A claim or a question.
             documents: The documents to select from, by their id or their number in the index; by
                 default all of them. If some ids are numbers, a number is an id.
+            language: As in `Selector.select`; passages that were read in another language are read
+                again.
             limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
         Raises:
@@ -81,7 +85,8 @@ class PassageIndex:
         if documents is not None:
             chosen: list[int] = indices.tolist()
             passages = tuple(passages[index] for index in chosen)
-        asked = Query(text, passages)
+        code = None if language is None else checked_language(language)
+        asked = Query(text, passages, language=code)
         twins = self._twins[indices]
         is_distinct = len(np.unique(twins)) == len(twins)
         known = tuple(range(len(twins))) if is_distinct else asked.twins_of(twins.tolist())

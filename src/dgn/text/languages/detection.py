@@ -19,8 +19,9 @@ from dgn.text.languages.language import ENGLISH, find_language
 from dgn.text.words import FUNCTION_WORDS as ENGLISH_WORDS
 from dgn.text.words import MARKS_AROUND, pieces_of
 
-_LEAST_VOTES = 1.5
-"""A language needs the votes of two function words that hardly any other one has."""
+_LEAST_VOTES, _LEAST_WORDS = 1.3, 2
+"""A language needs two words, one of which hardly any other language has: "mein" alone may be the
+title of a book."""
 
 _LEAST_SHARE = 0.12
 """The votes of a language as a share of the words; English names have function words, too."""
@@ -33,8 +34,8 @@ _ALSO_ENGLISH = frozenset(
     ad ale allen alt andre aura bare ben bent bland bo ca car care chi cine co col com come comment
     deste die dies dig dine dir dog dont door due ed ella end era even face god go ha hal ham han
     hans hat hay ho im inn jo kde kim kit lain li lo ma man meg men mere met min mind mine mint mod
-    na nam non one os par per plus po pot pour pro pure sale sam sea sin sit size solo son state sub
-    sue tan ten till ton ty um ur vain var via want war ya yo
+    na nam non num one os par per plus po pot pour pro pure sale sam sea sin sit size solo son state
+    sub sue tan ten till ton ty um ur vain var via want war ya yo
     """.split()  # noqa: SIM905
 )
 """English words and names; they say nothing about the language."""
@@ -266,7 +267,9 @@ def _by_votes(pieces: Sequence[str], codes: tuple[str, ...] | None) -> str | Non
         for code in shared:
             votes[code] = votes.get(code, 0.0) + 1 / len(shared)
         if not word.isascii():
-            for code in {code for letter in word for code in _LETTERS.get(letter, "").split()}:
+            lettered = {code for letter in word for code in _LETTERS.get(letter, "").split()}
+            known.update(lettered.difference(shared))
+            for code in lettered:
                 votes[code] = votes.get(code, 0.0) + 0.5
     english = votes.pop(ENGLISH, 0.0)
     if codes is not None:
@@ -278,7 +281,8 @@ def _by_votes(pieces: Sequence[str], codes: tuple[str, ...] | None) -> str | Non
     is_ahead = most > _LEAD * votes.get(second, 0.0) or _TAKEN_FOR.get(first) == second
     if codes is not None:
         return first if is_ahead else None
-    if most >= max(_LEAST_VOTES, _LEAST_SHARE * len(words), 2 * english):
+    least = max(_LEAST_VOTES, _LEAST_SHARE * len(words), 2 * english)
+    if most >= least and known[first] >= _LEAST_WORDS:
         return first if is_ahead else None
     is_english = known[ENGLISH] >= max(known.values(), default=0)
     return ENGLISH if is_english and not _ONLY_ENGLISH.isdisjoint(words) else None

@@ -336,7 +336,7 @@ QUESTION_WORDS: dict[str, str] = {
     누가 누구 누구의 몇 무슨 무엇 무엇을 무엇인가 어느 어디 어디에서 어디서 어떤 어떻게 언제
     얼마나 왜
     """,
-    "zh": "谁 哪 什 么 何 几 怎 吗 嘛 甚 誰 麼 幾 嗎 多少 为什么",
+    "zh": "谁 哪 什 么 何 几 怎 吗 嘛 甚 誰 麼 幾 嗎",
     "ja": "何 誰",
 }
 """The words that ask; a passage that contains them does not answer."""
