@@ -5,6 +5,7 @@
 | `query` | `Query`, `Passage`, `Document`: what is asked, and of which texts |
 | `sentences` | the sentences of a text, with their positions |
 | `words` | what is one word, and when two words are the same |
+| `languages` | the same for languages other than English, and which language a text is in |
 | `vocabulary` | what is known about words: vectors, rarity, stems |
 | `vectors`, `word_files` | word and text vectors, wherever they come from |
 | `encoders` | from a query and its passages to a set function over the passages |

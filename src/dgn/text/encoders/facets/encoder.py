@@ -54,7 +54,8 @@ class FacetEncoder(Encoder):
     )
     limits = (
         "It compares words, not meanings: a fact in entirely different words is missed, negation "
-        "is not understood, and it cannot tell whether a passage supports or refutes a claim."
+        "is not understood, and it cannot tell whether a passage supports or refutes a claim. Its "
+        "vectors are English; other languages are compared by stems and spelling."
     )
 
     def __init__(
