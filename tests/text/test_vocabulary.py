@@ -97,3 +97,37 @@ def test_threads_may_share_a_reader() -> None:
 
 def test_long_words_are_cut() -> None:
     assert len(reader().read(["x" * 100_000])[0][0]) == 1
+
+
+def test_a_piece_is_another_word_in_another_language() -> None:
+    texts, codes = ["die Taste", "die Taste", "die"], ["de", "en", "nl"]
+    first = WordReader(wordllama(), token_idf())
+    expected = [first.read([text], [code]) for text, code in zip(texts, codes, strict=True)]
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
+        other = WordReader(wordllama(), token_idf())
+        rows, table = other.read([texts[n] for n in order], [codes[n] for n in order])
+        for own, number in zip(rows, order, strict=True):
+            ((before,), known) = expected[number]
+            np.testing.assert_array_equal(table.facts[own], known.facts[before])
+            np.testing.assert_array_equal(table.vectors[own], known.vectors[before])
+    assert len({*rows[0], *rows[1], *rows[2]}) == 5
+    german, english = first.read(["die", "die"], ["de", "en"])[0]
+    table = first.read(["die"])[1]
+    assert table.facts[german, 3].tolist() == [1]
+    assert table.facts[english, 3].tolist() == [0]
+
+
+def test_long_pieces_of_other_languages_are_not_remembered() -> None:
+    own = WordReader(wordllama(), token_idf())
+    text = "桥" * 3000
+    (rows,), _ = own.read([text], ["zh"])
+    assert len(rows) == 3000
+    assert len(set(rows)) == 1
+    assert not own._memory._pieces_in["zh"]
+
+
+def test_many_pieces_of_other_languages_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "_MOST_WORDS", 4)
+    own = WordReader(wordllama(), token_idf())
+    own.read(["eins zwei drei vier fünf sechs"], ["de"])
+    assert not own._memory._pieces_in

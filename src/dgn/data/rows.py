@@ -6,9 +6,10 @@
 `passages` is a set of loose passages (with `titles`, one for each, if there are any). `documents`
 are ordered: each has `text` or `sentences`, and optionally `title` and `id`. `sentences` is short
 for a single document, with an optional `title`. `claim` may be written for `query`. Optional keys:
-`scores`, one for each passage; `query_embedding` and `embeddings`, `given`, `pinned` and `groups`,
-as `Selector.select` takes them; `id`; `label`; and `evidence`, a list of alternative groups, where
-a piece of evidence is [document, sentence], or a number if there is one document or none.
+`scores`, one for each passage; `query_embedding`, `embeddings`, `given`, `pinned`, `groups` and
+`language`, as `Selector.select` takes them; `id`; `label`; and `evidence`, a list of alternative
+groups, where a piece of evidence is [document, sentence], or a number if there is one document or
+none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dgn.data.records import Claim, Evidence, Example, example_of
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.text.query import Query
 
-_FURTHER = ("scores", "query_embedding", "embeddings", "given", "pinned", "groups")
+_FURTHER = ("scores", "query_embedding", "embeddings", "given", "pinned", "groups", "language")
 """Further keys of a row, which are arguments of `Query.of`."""
 
 ROW_FORMAT = "an object with query, and passages, documents or sentences"

@@ -19,12 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.selector import Limits, Selector
+from dgn.text.languages import ENGLISH, find_language, written_words
 from dgn.text.query import Query
 from dgn.text.words import split_words, stem
 
 _QUERIES_PER_BATCH = 64
 
 Terms = Callable[[str], Counter[str]]
+TermsIn = Callable[[str, str], Counter[str]]
+"""The terms of a text, given its language."""
 
 
 @dataclass(frozen=True)
@@ -144,30 +147,33 @@ class Bm25(Baseline):
     Args:
         k1: How much further occurrences of a word count.
         b: How much long passages are discounted.
-        stemmed: Whether the forms of a word count as the same word.
+        stemmed: Whether the forms of a word count as the same word; each text is read in its
+            language.
     """
 
     def __init__(self, k1: float = 1.5, b: float = 0.75, *, stemmed: bool = False) -> None:
         self.name = "BM25, stems" if stemmed else "BM25"
         self._k1, self._b = k1, b
-        self._terms: Terms = _stems if stemmed else _words
+        self._terms: TermsIn = _stems if stemmed else _words_in
 
     def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
         return best_first(self.scores(queries), k)
 
     def scores(self, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
         """The score of every passage of every query."""
-        passages = _different_passages(queries)
-        known = Idf.of(self._terms(text) for text in passages)
+        pairs = (zip(query.texts, query.languages[1:], strict=True) for query in queries)
+        passages = list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
+        known = Idf.of(self._terms(*one) for one in passages)
         # If no passage has a word, nothing is divided by its length.
-        mean_length = sum(self._terms(text).total() for text in passages) / len(passages) or 1.0
+        mean_length = sum(self._terms(*one).total() for one in passages) / len(passages) or 1.0
         return [self._scores(query, known, mean_length) for query in queries]
 
     def _scores(self, query: Query, known: Idf, mean_length: float) -> NDArray[np.float64]:
-        wanted = self._terms(query.text)
+        wanted = self._terms(query.text, query.languages[0])
         scores = np.zeros(len(query.passages))
-        for index, text in enumerate(query.texts):
-            counts = self._terms(text)
+        each = zip(query.texts, query.languages[1:], strict=True)
+        for index, (text, language) in enumerate(each):
+            counts = self._terms(text, language)
             norm = self._k1 * (1 - self._b + self._b * counts.total() / mean_length)
             for term, asked in wanted.items():
                 if count := counts.get(term, 0):
@@ -195,8 +201,16 @@ def _words(text: str) -> Counter[str]:
     return Counter(word.lower() for word in split_words(text))
 
 
+def _words_in(text: str, language: str) -> Counter[str]:
+    del language
+    return _words(text)
+
+
 @lru_cache(maxsize=200_000)
-def _stems(text: str) -> Counter[str]:
+def _stems(text: str, language: str) -> Counter[str]:
+    if language != ENGLISH:
+        own = find_language(language)
+        return Counter(own.stem(own.read(word)) for word in written_words(text, language))
     return Counter(map(_stem, _words(text).elements()))
 
 

@@ -18,7 +18,8 @@ from dgn.files import only_writer
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
-from dgn.text.query import Passage, Query, checked_embeddings, checked_query, checked_vectors
+from dgn.text.passages import Passage
+from dgn.text.query import Query, checked_embeddings, checked_query, checked_vectors
 
 if TYPE_CHECKING:
     from dgn.selector.selector import Selector
@@ -69,6 +70,7 @@ class PassageIndex:
         documents: Iterable[str | int] | None = None,
         query_embedding: Any = None,
         given: Iterable[str | Passage | Mapping[str, Any]] | None = None,
+        language: str | None = None,
         **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
         """Select passages of the index that together cover a query.
@@ -81,6 +83,8 @@ class PassageIndex:
                 default all of them. If some ids are numbers, a number is an id.
             query_embedding: Your own vector of the query, if the index has embeddings.
             given: Texts that are already there, as in `Selector.select`.
+            language: As in `Selector.select`; passages that were read in another language are read
+                again.
             limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
         Raises:
@@ -92,12 +96,13 @@ class PassageIndex:
         if documents is not None:
             chosen: list[int] = indices.tolist()
             passages = tuple(passages[index] for index in chosen)
-        others = Query.of(text, ["-"], given=given)
+        others = Query.of(text, ["-"], given=given, language=language)
         asked = Query(
             text,
             passages,
             given=others.given,
             embeddings=self._embeddings_of(query_embedding, indices),
+            language=others.language,
         )
         twins = self._twins[indices]
         is_distinct = len(np.unique(twins)) == len(twins)

@@ -20,7 +20,8 @@ from dgn.core.search import Certificate
 from dgn.errors import InvalidInput
 from dgn.selector.limits import Limits
 from dgn.text.explanation.reasons import Reason
-from dgn.text.query import Passage, Query
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 
 if TYPE_CHECKING:
     from dgn.selector.result import PassageSelection

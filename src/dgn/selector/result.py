@@ -19,7 +19,8 @@ from dgn.selector.search import PassageSearch
 from dgn.text.encoders import Facet
 from dgn.text.explanation import Explanation
 from dgn.text.explanation.reasons import explain_passages
-from dgn.text.query import Passage, Query
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 
 if TYPE_CHECKING:
     from dgn.selector.receipt import Receipt
@@ -50,7 +51,7 @@ class PassageSelection(Selection):
 
     query: Query = field(repr=False)
     limits: Limits = field(repr=False)
-    facets_of: Callable[[str], tuple[Facet, ...]] = field(repr=False, compare=False)
+    facets_of: Callable[[Query], tuple[Facet, ...]] = field(repr=False, compare=False)
     objective: SetFunction = field(repr=False, compare=False)
     items: Items = field(repr=False, compare=False)
     given: Items | None = field(repr=False, compare=False)
@@ -71,7 +72,7 @@ class PassageSelection(Selection):
     @cached_property
     def facets(self) -> tuple[Facet, ...]:
         """The words of the query, with their features."""
-        return self.facets_of(self.query.text)
+        return self.facets_of(self.query)
 
     @cached_property
     def relevance(self) -> tuple[float, ...]:

@@ -22,7 +22,8 @@ from dgn.selector.limits import LimitArguments, Limits, integer
 from dgn.selector.result import PassageSelection
 from dgn.selector.search import Maximizer, of_query, search_passages, without_repeats
 from dgn.text.encoders import Encoder
-from dgn.text.query import Document, Passage, Query, passages_of
+from dgn.text.passages import Document, Passage, passages_of
+from dgn.text.query import Query
 
 if TYPE_CHECKING:
     from dgn.selector.index import PassageIndex
@@ -115,6 +116,7 @@ class Selector:
         given: Iterable[str | Passage | Mapping[str, Any]] | None = None,
         pinned: Iterable[int] | None = None,
         groups: Iterable[Hashable] | None = None,
+        language: str | None = None,
         **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
         """Select passages, or sentences of documents, that together cover a query.
@@ -141,6 +143,8 @@ class Selector:
             pinned: Passages that must be selected, as positions; the others complement them.
             groups: The group of each passage, for max_per_group: any strings or numbers; None for a
                 passage that is not limited.
+            language: The language of the query and of the passages, such as "de"; by default, it is
+                found for each of them.
             limits: The fields of `Limits`.
                 k: Select this many passages, or all if there are fewer; 5 if neither k, max_tokens
                 nor stop_at is given. The last ones may add nothing; their gains say so.
@@ -172,6 +176,7 @@ class Selector:
             given=given,
             pinned=pinned,
             groups=groups,
+            language=language,
         )
         return self.select_queries([built], checked)[0]
 
@@ -308,7 +313,11 @@ class Selector:
         if not any(query.given for query in queries):
             return None
         # All queries, because the features of a batch are padded to the longest query.
-        texts = [Query(query.text, query.given or (Passage(""),)) for query in queries]
+        # The words of a query are the same words only if they are read in the same language.
+        texts = [
+            Query(query.text, query.given or (Passage(""),), language=query.languages[0])
+            for query in queries
+        ]
         given = self.encoder.encode(texts)[1]
         if given.features.shape[2] != items.features.shape[2]:
             raise InvalidInput(

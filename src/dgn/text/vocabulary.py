@@ -10,8 +10,9 @@ import itertools
 import os
 import threading
 import weakref
-from collections import ChainMap
+from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, final
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from dgn.array_files import MappedArray
 from dgn.core import native
 from dgn.core.native.facets import WordTable, describe_words
-from dgn.text.spelling import normalized
+from dgn.text.languages import ENGLISH, Language, find_language, spelling_vectors
 from dgn.text.vectors import SubwordVectors, unit_rows
 from dgn.text.words import (
     FUNCTION_WORDS,
@@ -29,6 +30,7 @@ from dgn.text.words import (
     is_name,
     is_number,
     is_year,
+    pieces_of,
     readings_in_context,
     split_piece,
     stem,
@@ -86,16 +88,31 @@ class WordReader:
         return WordReader(self.vectors, self.idf, *self._memory.content())
 
     def read(
-        self, texts: Sequence[str], *, forgets: bool = True
+        self,
+        texts: Sequence[str],
+        languages: Sequence[str] | None = None,
+        *,
+        forgets: bool = True,
     ) -> tuple[list[list[int]], WordTable]:
         """The words of these texts as rows of a table, and the table.
 
         Args:
             texts: The texts.
+            languages: The language of each text; by default, all are English.
             forgets: Whether words are forgotten when there are too many; rows then mean nothing.
         """
+        return self.read_pieces([*map(pieces_of, texts)], languages, forgets=forgets)
+
+    def read_pieces(
+        self,
+        texts: Sequence[list[str]],
+        languages: Sequence[str] | None = None,
+        *,
+        forgets: bool = True,
+    ) -> tuple[list[list[int]], WordTable]:
+        """The same for texts that `pieces_of` has split."""
         memory = self._memory
-        rows = memory.rows(texts)
+        rows = memory.rows(texts) if languages is None else memory.rows_in(texts, languages)
         if forgets and memory.is_full:
             self.forget()
         return rows, memory.table()
@@ -144,6 +161,7 @@ class _Memory:
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
+        self._pieces_in: defaultdict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
         self._in_context: dict[str, set[str]] = {"name": set(), "year": set(), "counted": set()}
         self._vectors: NDArray[Any] = np.zeros((_FIRST_ROWS, reader.vectors.dimension), np.float32)
         self._facts: NDArray[Any] = np.zeros((_FIRST_ROWS, FACTS), np.float32)
@@ -161,7 +179,8 @@ class _Memory:
         """Whether there is so much in it that it should be forgotten."""
         learned = len(self._words) - self._stored
         most = _FREE_ROWS // 2 if self._stored else _MOST_WORDS
-        return learned > most or len(self._pieces) > 2 * (self._stored + _MOST_WORDS)
+        pieces = len(self._pieces) + sum(map(len, self._pieces_in.values()))
+        return learned > most or pieces > 2 * (self._stored + _MOST_WORDS)
 
     def content(self) -> tuple[tuple[str, ...], tuple[str, ...], WordTable]:
         """All words that were met so far, their stems, and what is known about them."""
@@ -175,9 +194,38 @@ class _Memory:
             arrays = (kept(array) for array in (self._vectors, self._facts, self._stem_of))
             return tuple(self._words), tuple(self._stems), WordTable(*arrays)
 
-    def rows(self, texts: Sequence[str]) -> list[list[int]]:
-        """The words of each text; no word spans a space, and most pieces are known already."""
-        split = [normalized(text).split() for text in texts]
+    def rows_in(self, texts: Sequence[list[str]], languages: Sequence[str]) -> list[list[int]]:
+        """The words of each text in its language.
+
+        The same piece is another word in another language, and is remembered for each of them.
+        """
+        rows: list[list[int]] = [[] for _ in texts]
+        for code in dict.fromkeys(languages):
+            numbers = [number for number, own in enumerate(languages) if own == code]
+            some = [texts[number] for number in numbers]
+            found = self.rows(some) if code == ENGLISH else self._foreign_rows(some, code)
+            for number, own in zip(numbers, found, strict=True):
+                rows[number] = own
+        return rows
+
+    def _foreign_rows(self, texts: Sequence[list[str]], code: str) -> list[list[int]]:
+        language, remembered = find_language(code), self._pieces_in[code]
+        split = [language.pieces(pieces) for pieces in texts]
+        flat = itertools.chain.from_iterable
+        new = set(flat(split)).difference(remembered)
+        words = {piece: [*map(language.read, language.written(piece))] for piece in new}
+        with self._lock:
+            self._add_words((f"{code}:{word}" for word in flat(words.values())), language)
+            found = {
+                piece: tuple(self._words[f"{code}:{word}"] for word in own)
+                for piece, own in words.items()
+            }
+            remembered |= {p: own for p, own in found.items() if len(p) <= _LONGEST_PIECE}
+        known = ChainMap(found, remembered)
+        return [list(flat(known[piece] for piece in pieces)) for pieces in split]
+
+    def rows(self, split: Sequence[list[str]]) -> list[list[int]]:
+        """The words of each English text; most pieces are known already."""
         remembered: Mapping[str, tuple[int, ...]] = self._pieces
         flat = itertools.chain.from_iterable
         try:
@@ -232,8 +280,14 @@ class _Memory:
             self._pieces |= rows
         return long
 
-    def _add_words(self, words: Iterable[str]) -> None:
-        """Describe the words that are new; under the lock."""
+    def _add_words(self, words: Iterable[str], language: Language | None = None) -> None:
+        """Describe the words that are new; under the lock.
+
+        Args:
+            words: The words; those of a language begin with its code and a colon, which no word
+                contains.
+            language: Their language, if it is not English.
+        """
         new = [word for word in dict.fromkeys(words) if word not in self._words]
         if not new:
             return
@@ -246,18 +300,32 @@ class _Memory:
                 for array in (self._vectors, self._facts, self._stem_of)
             )
         own = slice(first, end)
+        if language is None:
+            stems = self._describe_english(new, own)
+        else:
+            stems = self._describe(new, own, language)
+        numbers = self._stems
+        self._stem_of[own] = [numbers.setdefault(one, len(numbers)) for one in stems]
+        self._words |= dict(zip(new, range(first, end), strict=True))
+
+    def _describe_english(self, new: Sequence[str], own: slice) -> Iterable[str]:
+        """Fill in the vectors and the facts of new words; their stems are returned."""
         self._vectors[own], idf = self._reader.describe(new)
         self._facts[own, 0] = idf
-        for row, word in enumerate(new, first):
+        for row, word in enumerate(new, own.start):
             if word in FUNCTION_WORDS:
                 self._facts[row, 3:] = 1, word in QUESTION_WORDS
             elif is_name(word):
                 self._facts[row, 0] = max(_NAME_IDF, float(self._facts[row, 0]))
             elif is_number(word):
                 self._facts[row, 1:3] = 1, is_year(word)
-        stems = self._stems
-        self._stem_of[own] = [stems.setdefault(stem(word), len(stems)) for word in new]
-        self._words |= dict(zip(new, range(first, end), strict=True))
+        return map(stem, new)
+
+    def _describe(self, new: Sequence[str], own: slice, language: Language) -> Iterable[str]:
+        words = [word.partition(":")[2] for word in new]
+        self._vectors[own] = spelling_vectors(words, self._vectors.shape[1])
+        self._facts[own] = [astuple(language.facts(word)) for word in words]
+        return map(language.stem, words)
 
 
 def _writable(array: NDArray[Any]) -> NDArray[Any]:

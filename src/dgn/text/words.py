@@ -1,4 +1,4 @@
-"""What is one word, and when are two words the same?
+"""What is one word, and when are two words the same? In English; `languages` has the others.
 
 Words are compared without case. A number is one word, so that 1901 never resembles 1907, and it is
 the same as another one if both have the same value.
@@ -60,7 +60,7 @@ _SPELLED_WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
 _WORD_OR_MARK = re.compile(rf"{_SPELLED_WORD.pattern}|[^\w\s]")
 
 _NUMBER = r"(?:(?<![\w)])-)?(?:(?<![\w.])\.)?\d+(?:[.,]\d+)*(?:\^[+-]?\d+)?"
-_LONGEST_WORD = 64
+LONGEST_WORD = 64
 _BLOCKS_WITH_MARKS = (
     (0x300, 0x1E00),
     (0x20D0, 0x2100),
@@ -87,7 +87,7 @@ _GROUPED_BY_DOTS = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?")
 _DECIMAL = re.compile(r"-?\d*\.?\d+")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _POWER = re.compile(r"(\d{1,4})\^\+?(\d{1,2})")
-_AROUND = "'\"()[]{}.,;:!?"
+MARKS_AROUND = "'\"()[]{}.,;:!?"
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*$")
 
 
@@ -120,9 +120,14 @@ def has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
+def pieces_of(text: str) -> list[str]:
+    """The parts of a text that spaces separate, in one spelling; no word spans a space."""
+    return normalized(text).split()
+
+
 def written_words(text: str) -> list[str]:
     """The words of a text as they are written, in order."""
-    return [word for piece in normalized(text).split() for word in split_piece(piece)]
+    return [word for piece in pieces_of(text) for word in split_piece(piece)]
 
 
 def read_words(text: str) -> list[str]:
@@ -132,7 +137,7 @@ def read_words(text: str) -> list[str]:
         >>> read_words("The WHO sent 1500 doctors and 1500 tons, who knows when.")
         ['the', 'WHO', 'sent', '1500', 'doctors', 'and', '1,500', 'tons', 'who', 'knows', 'when']
     """
-    pieces = normalized(text).split()
+    pieces = pieces_of(text)
     changed = readings_in_context(pieces)
     return [
         word
@@ -148,11 +153,11 @@ def word_spans(normal: str) -> list[tuple[int, int]]:
 
 def split_piece(piece: str) -> tuple[str, ...]:
     """The words of a text without spaces, as they are written."""
-    inner = piece.strip(_AROUND)
+    inner = piece.strip(MARKS_AROUND)
     if inner.isalpha():  # most of them, in a tenth of the time
-        return (inner[:_LONGEST_WORD],)
+        return (inner[:LONGEST_WORD],)
     found = word_pattern(piece).finditer(piece)
-    return tuple(match.group()[:_LONGEST_WORD] for match in found)
+    return tuple(match.group()[:LONGEST_WORD] for match in found)
 
 
 def context_of(piece: str, words: Sequence[str]) -> Literal["name", "year", "counted"] | None:
@@ -162,8 +167,9 @@ def context_of(piece: str, words: Sequence[str]) -> Literal["name", "year", "cou
     if not _SHOUTED_FUNCTION_WORDS.isdisjoint(words):
         return "name"
     if any(map(is_year, words)):
-        return "year" if piece.strip(_AROUND) == words[0] else "name"  # $1911 needs nothing else
-    return "counted" if piece.casefold().strip(_AROUND) in _COUNTED else None
+        # $1911 needs nothing else.
+        return "year" if piece.strip(MARKS_AROUND) == words[0] else "name"
+    return "counted" if piece.casefold().strip(MARKS_AROUND) in _COUNTED else None
 
 
 def readings_in_context(pieces: Sequence[str]) -> dict[int, tuple[str, ...]]:
@@ -201,10 +207,10 @@ def stem(word: str) -> str:
     such as WHO is the name.
     """
     if word[-1].isdigit():
-        return _value_of(word)
+        return value_of(word)
     if word.isupper():
         return word
-    return _stemmer().stem(word.removesuffix("'s"))
+    return snowball("english").stem(word.removesuffix("'s"))
 
 
 def stems_of(text: str) -> frozenset[str]:
@@ -266,7 +272,7 @@ def _is_count(pieces: Sequence[str], index: int, word: str) -> bool:
     if after or (index and pieces[index - 1].casefold() in _BEFORE_YEARS):
         return False
     following = pieces[index + 1] if index + 1 < len(pieces) else ""
-    return following.casefold().strip(_AROUND) in _COUNTED
+    return following.casefold().strip(MARKS_AROUND) in _COUNTED
 
 
 def _is_numeral(pieces: Sequence[str], index: int, number: int) -> bool:
@@ -285,7 +291,7 @@ def _is_numeral(pieces: Sequence[str], index: int, number: int) -> bool:
     return follows_name and (not is_first or len(piece) > 1 or not following[:1].islower())
 
 
-def _value_of(number: str) -> str:
+def value_of(number: str) -> str:
     """The value of a number, in one spelling; a list such as 1,2,3 is what it is."""
     if not number.isascii():
         number = "".join(str(unicodedata.digit(c, c)) for c in number)
@@ -311,16 +317,17 @@ def _value_of(number: str) -> str:
 
 
 class _Stemmer(threading.local):
-    """Snowball's English stemmer; one for each thread, because it must not be shared."""
+    """A stemmer of Snowball; one for each thread, because it must not be shared."""
 
-    def __init__(self) -> None:
+    def __init__(self, algorithm: str) -> None:
         import Stemmer
 
         module: Any = Stemmer
         # Its own cache takes three times as long as the stems.
-        self.stem: Callable[[str], str] = module.Stemmer("english", 0).stemWord
+        self.stem: Callable[[str], str] = module.Stemmer(algorithm, 0).stemWord
 
 
 @cache
-def _stemmer() -> _Stemmer:
-    return _Stemmer()
+def snowball(algorithm: str) -> _Stemmer:
+    """The stemmer of Snowball with this name, which is the name of a language in English."""
+    return _Stemmer(algorithm)

@@ -30,7 +30,7 @@ class Lengths(Encoder):
 def test_two_methods_are_enough_for_a_selector() -> None:
     selector = dgn.Selector(Lengths())
     assert selector.encoder.parameters == 0
-    assert selector.encoder.facets("a query") == ()
+    assert selector.encoder.facets(Query("a query", ())) == ()
     selection = selector.select("a query", ["aa", "aaaa", "a"], k=2)
     assert selection.indices == (1, 0)
     assert len(selector.select("a query", ["aa", "aaaa", "a"], max_tokens=5)) >= 1

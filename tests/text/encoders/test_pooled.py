@@ -77,7 +77,7 @@ def test_very_large_scores_stay_different() -> None:
 def test_tokens_are_words() -> None:
     encoder = PooledEncoder(wordllama())
     assert encoder.count_tokens(PAGE) == [len(split_words(text)) for text in PAGE]
-    assert encoder.facets(CLAIM) == ()
+    assert encoder.facets(Query(CLAIM, ())) == ()
 
 
 @pytest.mark.parametrize("model", ["dgn", "encoder"])

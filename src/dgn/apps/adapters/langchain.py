@@ -110,7 +110,7 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         del callbacks
         texts = [document.page_content for document in documents]
         metadata = [document.metadata for document in documents]
-        has_vectors = self.embeddings is not None and texts
+        model: Any = self.embeddings if texts else None
         chosen = choose(
             self.selector,
             query,
@@ -122,8 +122,8 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
             groups=grouped(metadata, self.group_key),
             pinned=marked(metadata, self.pinned_key),
             given=self.given,
-            query_embedding=self.embeddings.embed_query(query) if has_vectors else None,
-            embeddings=self.embeddings.embed_documents(texts) if has_vectors else None,
+            query_embedding=None if model is None else model.embed_query(query),
+            embeddings=None if model is None else model.embed_documents(texts),
         )
         return [
             documents[index].model_copy(

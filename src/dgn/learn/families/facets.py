@@ -14,7 +14,7 @@ from dgn.learn.families.base import FeatureOptions, FeatureWriter, TrainableFami
 from dgn.learn.families.facets_table import MatchBatches, MatchTable, MatchWriter
 from dgn.settings import check_at_least, check_choices, setting
 from dgn.text import WordReader, token_idf
-from dgn.text.encoders.facets.encoder import FacetEncoder, default_vectors
+from dgn.text.encoders.facets.encoder import LANGUAGE_CHOICES, FacetEncoder, default_vectors
 from dgn.text.encoders.facets.formula import FacetSizes
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ class FacetSettings:
     projection: int = setting(16, "dimension in which the network sees a text as a whole")
     learns: str = setting(
         "network", "what is trained: the network alone, or all weights", choices=("network", "all")
+    )
+
+    languages: str = setting(
+        "english",
+        "the languages of the training data; queries in others use fixed weights",
+        choices=LANGUAGE_CHOICES,
     )
 
     def __post_init__(self) -> None:
@@ -99,4 +105,6 @@ class FacetFamily(TrainableFamily):
         del architecture
         vectors = features.get("vectors", "")
         sizes = asdict(settings.sizes(inputs))
-        return {"family": self.name, "vectors": vectors, "idf": "shipped", "sizes": sizes}
+        described = {"family": self.name, "vectors": vectors, "idf": "shipped", "sizes": sizes}
+        is_english = settings.languages == "english"
+        return described if is_english else {**described, "languages": settings.languages}

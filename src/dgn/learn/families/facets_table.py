@@ -26,7 +26,7 @@ from dgn.text.encoders.facets.matching import (
     Matches,
     QueryMatches,
     match_query,
-    read_queries,
+    read_in_languages,
 )
 from dgn.text.vocabulary import FACTS, WordReader
 
@@ -320,7 +320,7 @@ class MatchWriter(FeatureWriter):
         if not self._waiting:
             return
         queries = [example.query for example in self._waiting]
-        words, table = read_queries(self._reader, queries, titles=self._titles)
+        words, table, _ = read_in_languages(self._reader, queries, titles=self._titles)
         for one, example in zip(words, self._waiting, strict=True):
             matches = match_query(one, table)
             stored = {name: matches[name].astype(np.float16) for name in _HALF}

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
-from dgn.text.query import Passage, Query
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 
 ReadArrays = Callable[[Mapping[str, tuple[int, ...]]], dict[str, NDArray[Any]]]
 """Reads the arrays of a model folder, given the shape that each must have."""
@@ -123,7 +124,7 @@ class Encoder(ABC):
         return None
 
     @staticmethod
-    def facets(query: str) -> tuple[Facet, ...]:
+    def facets(query: Query) -> tuple[Facet, ...]:
         """The named parts of a query; empty if the features have no names."""
         del query
         return ()

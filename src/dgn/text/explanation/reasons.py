@@ -15,9 +15,10 @@ from dgn.core.search import Certificate, Selection
 from dgn.core.search.steps import Step, explain
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import Facet
-from dgn.text.query import Passage, Query
+from dgn.text.languages import stems_of
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 from dgn.text.spelling import title_text
-from dgn.text.words import stems_of
 
 Source: TypeAlias = Literal["text", "title", "similar", "asked"]
 
@@ -268,8 +269,7 @@ def explain_passages(
     word_weights = word_weights / (word_weights.sum() or 1.0)
     coverage = _by_facet(facets, covered, weights)
     total = np.clip(coverage @ word_weights, 0.0, 1.0)
-    passages = [query.passages[step.index] for step in steps]
-    sources = tuple(_sources(facets, passage) for passage in passages)
+    sources = tuple(_sources(facets, query, step.index) for step in steps)
     selected = tuple(
         SelectedPassage(
             step.index,
@@ -342,9 +342,11 @@ def _increases(
     return tuple(words.values())
 
 
-def _sources(facets: Sequence[Facet], passage: Passage) -> tuple[Source, ...]:
+def _sources(facets: Sequence[Facet], query: Query, index: int) -> tuple[Source, ...]:
     """By what a passage covers each word, if it does."""
-    stems = stems_of(passage.text), stems_of(title_text(passage.title))
+    passage, languages = query.passages[index], query.languages
+    title = stems_of(title_text(passage.title), languages[0])  # it is read as the query is
+    stems = stems_of(passage.text, languages[index + 1]), title
     return tuple("asked" if one.is_asked else _source(one.stem, *stems) for one in facets)
 
 

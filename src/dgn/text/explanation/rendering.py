@@ -13,7 +13,7 @@ import numpy as np
 from dgn.errors import InvalidInput, require_extra
 from dgn.files import save_figure
 from dgn.text.explanation.reasons import Explanation, PassedPassage, Source, WordCoverage
-from dgn.text.query import Passage
+from dgn.text.passages import Passage
 
 _PASSED_SHOWN = 3
 _WORDS_SHOWN = 6

@@ -19,7 +19,7 @@ def test_queries_become_a_set_function_over_passages() -> None:
 
 def test_facets_are_the_words_of_the_query() -> None:
     for encoder in (untrained().encoder, shipped().encoder):
-        facets = encoder.facets(CLAIM)
+        facets = encoder.facets(Query(CLAIM, ()))
         assert "".join(facet.name for facet in facets) == CLAIM.replace(" ", "")[:-1]
         places = [place for facet in facets for place in facet.features]
         objective, items = encoder.encode([Query.of(CLAIM, PAGE)])

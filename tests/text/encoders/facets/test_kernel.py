@@ -12,7 +12,8 @@ from dgn.text.encoders.facets.encoder import FacetEncoder
 from dgn.text.encoders.facets.formula import FacetSizes, encode, start_weights
 from dgn.text.encoders.facets.matching import Matches, match_query, read_queries
 from dgn.text.encoders.facets.questions import with_asked
-from dgn.text.query import Document, Query
+from dgn.text.passages import Document
+from dgn.text.query import Query
 
 pytestmark = pytest.mark.skipif(
     not kernels.is_available(), reason=f"the search is {kernels.describe()}"
@@ -123,7 +124,8 @@ def test_a_used_encoder_can_be_copied_and_pickled() -> None:
     encoder = encoders()[2]
     query = query_of(1)
     _, items = encoder.encode([query])
-    copied = pickle.loads(pickle.dumps(encoder._kernel))
-    for twin in (copy.deepcopy(encoder._kernel), copied):
+    kernel = encoder.formulas.english.kernel
+    copied = pickle.loads(pickle.dumps(kernel))
+    for twin in (copy.deepcopy(kernel), copied):
         words, table = read_queries(encoder.reader, [query])
         np.testing.assert_array_equal(twin.compute(table, words)[0], items.features)

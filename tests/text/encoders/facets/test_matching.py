@@ -15,7 +15,8 @@ from dgn.text.encoders.facets.matching import (
     match_query,
     read_queries,
 )
-from dgn.text.query import Passage, Query
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 from dgn.text.words import stem, written_words
 from models import match, matches_of, reader
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import cached_property
 from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core import native
-from dgn.core.functions import FeatureCoverage, Items, SetFunction
-from dgn.core.native.facets import FacetKernel
+from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import (
     Encoder,
@@ -23,32 +20,25 @@ from dgn.text.encoders.base import (
     require_keys,
     require_sizes,
 )
+from dgn.text.encoders.facets.compiled import Formula, Formulas
 from dgn.text.encoders.facets.formula import (
-    LONGEST_QUERY,
-    WHOLE_SCALE,
     FacetSizes,
     FacetWeights,
-    encode,
     shapes_of,
+    spelling_weights,
     untrained_weights,
 )
 from dgn.text.encoders.facets.index import IndexedWords
 from dgn.text.encoders.facets.known import known_scores
-from dgn.text.encoders.facets.matching import (
-    FUNCTION_WORD_SHARE,
-    IDF_MIDDLE,
-    IDF_SPREAD,
-    SAME_STEM,
-    SOME_NUMBER,
-    TITLE_FROM,
-    Matches,
-    match_query,
-    read_queries,
-)
-from dgn.text.encoders.facets.questions import facets_of, with_asked
-from dgn.text.query import Passage, Query
+from dgn.text.encoders.facets.matching import read_in_languages
+from dgn.text.encoders.facets.questions import facets_of
+from dgn.text.languages import ENGLISH, find_language, written_words
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 from dgn.text.vectors import SubwordVectors, open_vectors, token_idf
 from dgn.text.vocabulary import WordReader
+
+LANGUAGE_CHOICES = ("english", "any")
 
 
 @final
@@ -60,6 +50,8 @@ class FacetEncoder(Encoder):
         vectors: The word vectors; by default, wordllama's.
         idf: [tokens], the IDF of every token of the vectors; by default, the one that ships with
             dgn.
+        languages: "english" if the weights are for English alone, and other languages use fixed
+            ones; "any" if they were learned from other languages, too.
     """
 
     family = "facets"
@@ -71,7 +63,8 @@ class FacetEncoder(Encoder):
     )
     limits = (
         "It compares words, not meanings: a fact in entirely different words is missed, negation "
-        "is not understood, and it cannot tell whether a passage supports or refutes a claim."
+        "is not understood, and it cannot tell whether a passage supports or refutes a claim. Its "
+        "vectors are English; other languages are compared by stems and spelling."
     )
 
     def __init__(
@@ -79,6 +72,8 @@ class FacetEncoder(Encoder):
         weights: FacetWeights | None = None,
         vectors: SubwordVectors | None = None,
         idf: NDArray[np.float32] | None = None,
+        *,
+        languages: str = "english",
     ) -> None:
         self.vectors = default_vectors() if vectors is None else vectors
         self.idf = token_idf() if idf is None else idf
@@ -86,54 +81,25 @@ class FacetEncoder(Encoder):
         self.weights = weights or untrained
         self._is_trained = weights is not None and not weights.equals(untrained)
         self.reader = WordReader(self.vectors, self.idf)
+        if languages not in LANGUAGE_CHOICES:
+            allowed = " or ".join(LANGUAGE_CHOICES)
+            raise InvalidInput("languages", found=f"{languages!r:.40}", allowed=allowed)
+        self._languages = languages
+        own, fixed = Formula(self.weights), Formula(spelling_weights(self.vectors.dimension))
+        self.formulas = Formulas(own, own if languages == "any" else fixed)
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
-        words, table = read_queries(self.reader, queries)
-        if native.is_available():
-            features, weights, target, mask = self._kernel.compute(table, words)
-            items = Items(features) if len(queries) == 1 else Items(features, mask)
-            return with_asked(queries, FeatureCoverage(weights, target=target), items)
-        matches = Matches.of([match_query(one, table) for one in words], table)
-        return with_asked(queries, *encode(self.weights, matches))
+        return self.formulas.encode(queries, *read_in_languages(self.reader, queries))
 
     def prepare(self, passages: Sequence[Passage]) -> IndexedWords | None:
         if not native.is_available():
             return None
-        return IndexedWords.of(self.vectors, self.idf, self._kernel, passages)
+        return IndexedWords.of(self.vectors, self.idf, self.formulas, passages)
 
     def load_prepared(self, arrays: Mapping[str, NDArray[Any]]) -> IndexedWords | None:
         if not native.is_available():
             return None
-        return IndexedWords.load(self.vectors, self.idf, self._kernel, arrays)
-
-    @cached_property
-    def _kernel(self) -> FacetKernel:
-        w = {name: np.asarray(weight) for name, weight in vars(self.weights).items()}
-
-        def positive(name: str) -> tuple[float, ...]:
-            return tuple(np.logaddexp(w[name], 0).tolist())
-
-        arrays = ("word_weight", "projection", "hidden", "hidden_bias", "output")
-        has_relevance = len(w["relevance_weight"]) > 0
-        numbers = {
-            "threshold": w["threshold"].item(),
-            "scale": math.exp(w["log_scale"].item()),
-            "title": positive("title")[0],
-            "likeness": positive("likeness")[0],
-            "likeness_from": w["likeness"][1].item(),
-            "relevance": positive("relevance_weight")[0] if has_relevance else -1.0,
-            "output_bias": w["output_bias"].item(),
-            "middle_idf": IDF_MIDDLE,
-            "spread_idf": IDF_SPREAD,
-            "same_stem": SAME_STEM,
-            "some_number": SOME_NUMBER,
-            "title_from": TITLE_FROM,
-            "function_share": FUNCTION_WORD_SHARE,
-            "whole_scale": WHOLE_SCALE,
-            "longest_query": LONGEST_QUERY,
-        }
-        several = {name: positive(name) for name in ("bonus", "neighbours")}
-        return FacetKernel({name: w[name] for name in arrays}, numbers, several)
+        return IndexedWords.load(self.vectors, self.idf, self.formulas, arrays)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
@@ -142,9 +108,10 @@ class FacetEncoder(Encoder):
         return known_scores(self.reader, query)
 
     @staticmethod
-    def facets(query: str) -> tuple[Facet, ...]:
+    def facets(query: Query) -> tuple[Facet, ...]:
         """The words of the query, and what it asks for."""
-        return facets_of(query)
+        code = query.languages[0]
+        return facets_of(query.text) if code == ENGLISH else _word_facets(query.text, code)
 
     @property
     def uses_blas(self) -> bool:
@@ -156,7 +123,7 @@ class FacetEncoder(Encoder):
 
     @property
     def fingerprint(self) -> str:
-        return f"{type(self).__name__} {self.vectors.fingerprint}"
+        return f"{type(self).__name__} {self.vectors.fingerprint} languages 1"
 
     def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         # The IDF that ships with dgn is not stored again.
@@ -168,13 +135,16 @@ class FacetEncoder(Encoder):
             "sizes": asdict(self.weights.sizes),
         }
         arrays = {name: np.asarray(w) for name, w in vars(self.weights).items()}
+        if self._languages != "english":
+            description["languages"] = self._languages
         return description, arrays if is_shipped else {**arrays, "idf": self.idf}
 
     @classmethod
     def load(
         cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
     ) -> FacetEncoder:
-        require_keys(description, vectors=str, idf=str, sizes=dict)
+        extended = {"languages": "english", **description}
+        require_keys(extended, vectors=str, idf=str, sizes=dict, languages=str)
         sizes = cast("dict[str, Any]", description["sizes"])
         names = {one.name for one in fields(FacetSizes)}
         if set(sizes) != names:
@@ -203,7 +173,19 @@ class FacetEncoder(Encoder):
         extra = {} if description["idf"] == "shipped" else {"idf": (len(installed.table),)}
         weights = arrays({**shapes_of(wanted), **extra})
         idf = weights.pop("idf").astype(np.float32) if extra else None
-        return cls(FacetWeights(**weights), installed, idf)
+        languages = extended["languages"]
+        return cls(FacetWeights(**weights), installed, idf, languages=languages)
+
+
+def _word_facets(text: str, code: str) -> tuple[Facet, ...]:
+    """The words of a query in another language than English."""
+    language = find_language(code)
+    found: list[Facet] = []
+    for position, word in enumerate(written_words(text, code)):
+        read = language.read(word)
+        is_content = not language.facts(read).is_function
+        found.append(Facet(word, (position,), language.stem(read), is_content=is_content))
+    return tuple(found)
 
 
 def default_vectors() -> SubwordVectors:

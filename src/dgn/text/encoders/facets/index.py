@@ -9,13 +9,15 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import FeatureCoverage, Items, SetFunction
-from dgn.core.native.facets import FacetKernel, QueryWords, WordTable
+from dgn.core.functions import Items, SetFunction
+from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import PreparedPassages
-from dgn.text.encoders.facets.matching import order_of
-from dgn.text.encoders.facets.questions import with_asked
-from dgn.text.query import Passage, Query
+from dgn.text.encoders.facets.compiled import Formulas
+from dgn.text.encoders.facets.matching import order_of, own_tables
+from dgn.text.languages import ENGLISH, LANGUAGE_CODES, found_language, settled
+from dgn.text.passages import Passage
+from dgn.text.query import Query
 from dgn.text.spelling import title_text
 from dgn.text.vectors import SubwordVectors
 from dgn.text.vocabulary import WordReader
@@ -32,7 +34,12 @@ _ARRAYS = {
     "position": (np.float32, 1),
     "is_ordered": (np.bool_, 1),
     "follows": (np.bool_, 1),
+    "language": (np.int64, 1),
+    "title_language": (np.int64, 1),
 }
+
+_UNKNOWN = -1
+"""A passage whose language is not clear; it was read as English."""
 
 
 @final
@@ -41,30 +48,36 @@ class IndexedWords(PreparedPassages):
 
     Args:
         reader: The reader, which knows all words of the passages.
-        kernel: The formula.
+        formulas: The formulas.
         arrays: `rows` and `start`: the words of the passages, and where each one begins; `title`,
             `title_rows` and `title_start`: the number of each passage's title, and the words of
-            the titles; `position`, `is_ordered` and `follows` as in `QueryWords`.
+            the titles; `position`, `is_ordered` and `follows` as in `QueryWords`; `language` and
+            `title_language`: the language in which each passage and each title was read.
     """
 
     def __init__(
-        self, reader: WordReader, kernel: FacetKernel, arrays: dict[str, NDArray[Any]]
+        self, reader: WordReader, formulas: Formulas, arrays: dict[str, NDArray[Any]]
     ) -> None:
-        self._reader, self._kernel, self._arrays = reader, kernel, arrays
+        self._reader, self._formulas, self._arrays = reader, formulas, arrays
+        self._is_english = bool((arrays["language"] <= 0).all())
 
     @classmethod
     def of(
         cls,
         vectors: SubwordVectors,
         idf: NDArray[np.float32],
-        kernel: FacetKernel,
+        formulas: Formulas,
         passages: Sequence[Passage],
     ) -> IndexedWords:
         """Read passages."""
         reader = WordReader(vectors, idf)
         titles = {title: n for n, title in enumerate(dict.fromkeys(p.title for p in passages))}
-        texts, _ = reader.read([passage.text for passage in passages], forgets=False)
-        named, _ = reader.read([title_text(title) for title in titles], forgets=False)
+        found = [found_language(passage.text) for passage in passages]
+        codes = [code or ENGLISH for code in found]
+        # Titles are read in the language of the query, which is most likely that of the passages.
+        title_codes = [(settled(None, found) or (ENGLISH,))[0]] * len(titles)
+        texts, _ = reader.read([passage.text for passage in passages], codes, forgets=False)
+        named, _ = reader.read([title_text(title) for title in titles], title_codes, forgets=False)
         position, is_ordered, follows = order_of(passages)
         arrays = {
             **dict(zip(("rows", "start"), _laid_out(texts), strict=True)),
@@ -73,15 +86,35 @@ class IndexedWords(PreparedPassages):
             "position": position,
             "is_ordered": is_ordered,
             "follows": follows,
+            "language": np.array(
+                [_UNKNOWN if code is None else LANGUAGE_CODES.index(code) for code in found],
+                np.int64,
+            ),
+            "title_language": np.array([*map(LANGUAGE_CODES.index, title_codes)], np.int64),
         }
-        return cls(reader.with_words_met(), kernel, arrays)
+        return cls(reader.with_words_met(), formulas, arrays)
 
     def encode(self, query: Query, indices: NDArray[np.int64]) -> tuple[SetFunction, Items]:
-        (asked,), table = self._reader.read([query.text])
-        if not asked:
-            raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
-        features, weights, target, _ = self._kernel.compute(table, [self._words(asked, indices)])
-        return with_asked([query], FeatureCoverage(weights, target=target), Items(features))
+        codes = self._languages_of(query, indices)
+        words, table = self._words(query, indices, codes)
+        if codes is None:
+            return self._formulas.encode([query], [words], table, [ENGLISH])
+        titles = len(words.start) - 2 - len(indices)
+        every = (*codes, *codes[:1] * titles)
+        (words,), table = own_tables([words], table, [every])
+        return self._formulas.encode([query], [words], table, codes[:1])
+
+    def _languages_of(self, query: Query, indices: NDArray[np.int64]) -> tuple[str, ...] | None:
+        """The language of the query and of each passage; None if all of them are English."""
+        if query.language is not None:
+            is_english = query.language == ENGLISH
+            return None if is_english else (query.language,) * (1 + len(indices))
+        asked = found_language(query.text)
+        if self._is_english and asked in (None, ENGLISH):
+            return None
+        numbers: list[int] = self._arrays["language"][indices].tolist()
+        found = [None if number == _UNKNOWN else LANGUAGE_CODES[number] for number in numbers]
+        return settled(asked, found)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         table = self._reader.table
@@ -100,7 +133,7 @@ class IndexedWords(PreparedPassages):
         cls,
         vectors: SubwordVectors,
         idf: NDArray[np.float32],
-        kernel: FacetKernel,
+        formulas: Formulas,
         arrays: Mapping[str, NDArray[Any]],
     ) -> IndexedWords:
         """From what `arrays` returned.
@@ -129,27 +162,64 @@ class IndexedWords(PreparedPassages):
         parts = (checked.pop(name) for name in ("vectors", "facts", "stem_of"))
         table = WordTable(*cast("Any", parts))
         plain = {name: np.asarray(array) for name, array in checked.items()}
-        return cls(WordReader(vectors, idf, words, stems, table), kernel, plain)
+        return cls(WordReader(vectors, idf, words, stems, table), formulas, plain)
 
-    def _words(self, asked: Sequence[int], indices: NDArray[np.int64]) -> QueryWords:
+    def _words(
+        self, query: Query, indices: NDArray[np.int64], codes: Sequence[str] | None
+    ) -> tuple[QueryWords, WordTable]:
+        """The words of a query and of the passages at `indices`, and what is known about them.
+
+        A text that was read in another language than it is to be read in now is read again.
+        """
         arrays = self._arrays
         title, numbers = np.unique(arrays["title"][indices], return_inverse=True)
         texts = _taken(arrays["rows"], arrays["start"], indices)
         titles = _taken(arrays["title_rows"], arrays["title_start"], title)
-        lengths = [len(asked), *texts[1].tolist(), *titles[1].tolist()]
-        start = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=start[1:])
+        lengths = [*texts[1].tolist(), *titles[1].tolist()]
+        kept: list[NDArray[np.int64]] = [texts[0], titles[0]]
+        wanted = codes or (ENGLISH,) * (1 + len(indices))
+        again = self._read_otherwise(indices, title, wanted)
+        asked = [query.text]
+        if again:
+            named = np.zeros(len(title), np.int64)
+            named[numbers] = np.arange(len(indices))
+            for place in again:
+                is_title = place >= len(indices)
+                passage = query.passages[named[place - len(indices)] if is_title else place]
+                asked.append(title_text(passage.title) if is_title else passage.text)
+        places = [0, *(min(place + 1, len(indices) + 1) for place in again)]
+        asked_in = [wanted[place] if place <= len(indices) else wanted[0] for place in places]
+        (own, *new), table = self._reader.read(asked, asked_in if codes else None)
+        if not own:
+            raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
+        if again:
+            whole = np.split(np.concatenate(kept), np.cumsum(lengths)[:-1])
+            for place, rows in zip(again, new, strict=True):
+                whole[place], lengths[place] = np.array(rows, np.int64), len(rows)
+            kept = whole
+        start = np.zeros(len(lengths) + 2, np.int64)
+        np.cumsum([len(own), *lengths], out=start[1:])
         # A passage follows the one before it only where both are asked for.
         is_next = np.zeros(len(indices), np.bool_)
         is_next[1:] = indices[1:] == indices[:-1] + 1
-        return QueryWords(
-            np.concatenate([np.array(asked, np.int64), texts[0], titles[0]]),
+        words = QueryWords(
+            np.concatenate([np.array(own, np.int64), *kept]),
             start,
             numbers.astype(np.int64),
             np.ascontiguousarray(arrays["position"][indices]),
             np.ascontiguousarray(arrays["is_ordered"][indices]),
             arrays["follows"][indices] & is_next,
         )
+        return words, table
+
+    def _read_otherwise(
+        self, indices: NDArray[np.int64], title: NDArray[np.int64], codes: Sequence[str]
+    ) -> list[int]:
+        """Which passages, and then which titles, were read in another language than this one."""
+        wanted = np.array([*map(LANGUAGE_CODES.index, codes)], np.int64)
+        read = np.maximum(self._arrays["language"][indices], 0)
+        titles = self._arrays["title_language"][title]
+        return np.flatnonzero(np.concatenate([read != wanted[1:], titles != wanted[0]])).tolist()
 
 
 def _laid_out(texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -173,13 +243,16 @@ def _taken(
 def _fits(arrays: dict[str, NDArray[Any]], words: int, stems: int, dimension: int) -> bool:
     """Whether every number that points into an array points inside it."""
     passages, titles = len(arrays["start"]) - 1, len(arrays["title_start"]) - 1
-    by_passage = ("title", "position", "is_ordered", "follows")
+    by_passage = ("title", "position", "is_ordered", "follows", "language")
     room = len(arrays["stem_of"])
     return (
         arrays["vectors"].shape == (room, dimension)
         and arrays["facts"].shape == (room, 5)
         and room >= words
         and all(len(arrays[name]) == passages for name in by_passage)
+        and len(arrays["title_language"]) == titles
+        and _points_into(arrays["language"] + 1, len(LANGUAGE_CODES) + 1)
+        and _points_into(arrays["title_language"], len(LANGUAGE_CODES))
         and _points_into(arrays["stem_of"][:words], stems)
         and _points_into(arrays["title"], titles)
         and _points_into(arrays["rows"], words)

@@ -18,7 +18,7 @@ _K1, _B = 1.5, 0.75
 
 def known_scores(reader: WordReader, query: Query) -> KnownScores:
     """BM25 of stems and of words, and the cosines of static vectors."""
-    rows, table = reader.read([query.text, *query.texts])
+    rows, table = reader.read([query.text, *query.texts], query.languages)
     texts = [np.array(own, np.int64) for own in rows]
     vectors = static_vectors(texts, table).wholes.astype(np.float64)
     flat, lengths = np.concatenate(texts[1:]), np.array([len(own) for own in texts[1:]])

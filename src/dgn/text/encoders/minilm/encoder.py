@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import Items, SetFunction
+from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.errors import InvalidInput, require_extra
 from dgn.text.encoders.base import (
     Encoder,
@@ -27,13 +27,15 @@ from dgn.text.encoders.base import (
     require_keys,
     require_sizes,
 )
-from dgn.text.encoders.facets.encoder import default_vectors
+from dgn.text.encoders.facets.compiled import Formula, joined
+from dgn.text.encoders.facets.encoder import FacetEncoder, default_vectors
 from dgn.text.encoders.facets.formula import (
     FacetSizes,
     FacetWeights,
     encode,
     positive,
     shapes_of,
+    spelling_weights,
     start_weights,
 )
 from dgn.text.encoders.facets.known import known_scores
@@ -42,10 +44,12 @@ from dgn.text.encoders.facets.matching import (
     TextVectors,
     match_query,
     order_of,
+    read_in_languages,
     read_queries,
     texts_of,
 )
-from dgn.text.encoders.facets.questions import facets_of, with_asked
+from dgn.text.encoders.facets.questions import with_asked
+from dgn.text.languages import ENGLISH
 from dgn.text.query import Query
 from dgn.text.spelling import normalized, title_text
 from dgn.text.vectors import token_idf
@@ -142,13 +146,24 @@ class MiniLMEncoder(Encoder):
         self._pairs.load_layers({name: reader[name] for name in self._pairs.layer_names})
         self._pieces = WordPieces()
         self.reader = WordReader(default_vectors(), token_idf())
+        self._spelling = Formula(spelling_weights(self.reader.vectors.dimension))
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
-        return self.encode_with(queries, self._relevance(queries))
+        english = [row for row, query in enumerate(queries) if query.languages[0] == ENGLISH]
+        if len(english) == len(queries):
+            return self.encode_with(queries, self._relevance(queries))
+        # MiniLM was trained on English; other languages are read by their spelling.
+        others = [row for row in range(len(queries)) if row not in set(english)]
+        words, table, _ = read_in_languages(self.reader, [queries[row] for row in others])
+        parts = [(others, *self._spelling.compute(words, table))]
+        if english:
+            asked = [queries[row] for row in english]
+            parts.append((english, *self.encode_with(asked, self._relevance(asked))))
+        return joined(parts)
 
     def encode_with(
         self, queries: Sequence[Query], relevance: Sequence[NDArray[np.float32]]
-    ) -> tuple[SetFunction, Items]:
+    ) -> tuple[FeatureCoverage, Items]:
         """The same with logits of the relevance that are known already."""
         words, table = read_queries(self.reader, queries)
         matches = [
@@ -170,9 +185,9 @@ class MiniLMEncoder(Encoder):
         return known_scores(self.reader, query)
 
     @staticmethod
-    def facets(query: str) -> tuple[Facet, ...]:
+    def facets(query: Query) -> tuple[Facet, ...]:
         """The words of the query, and what it asks for."""
-        return facets_of(query)
+        return FacetEncoder.facets(query)
 
     @property
     def parameters(self) -> int:
