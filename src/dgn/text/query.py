@@ -12,7 +12,12 @@ from functools import cached_property
 from typing import Any, cast
 
 from dgn.errors import InvalidInput
-from dgn.text.languages import ENGLISH, checked_language, query_languages
+from dgn.text.languages import (
+    ENGLISH,
+    checked_language,
+    found_language,
+    query_languages,
+)
 from dgn.text.repeats import letters_of, same_text_key
 from dgn.text.sentences import split_sentences
 from dgn.text.words import has_words, pieces_of
@@ -295,9 +300,10 @@ def _of_documents(documents: Iterable[Document | Mapping[str, Any] | str]) -> li
                 )
             ]
         else:
+            language = found_language(document.text) or ENGLISH
             passages += [
                 Passage(span.text, position=position, start=span.start, end=span.end, **shared)
-                for position, span in enumerate(split_sentences(document.text))
+                for position, span in enumerate(split_sentences(document.text, language))
             ]
     return passages
 
