@@ -74,6 +74,14 @@ def test_stems_are_the_forms_of_a_word() -> None:
     assert Bm25().scores(queries)[0].tolist() == [0, 0]
 
 
+def test_stems_are_those_of_the_language() -> None:
+    passages = ["Katzen schlafen gern.", "Ein Haus ist teuer."]
+    german = Query.of("Was kosten die Häuser?", passages, language="de")
+    chinese = Query.of("大桥是谁建的？", ["猫在家里。", "工程师建了桥。"])
+    assert Bm25(stemmed=True).select([german, chinese], 1).tolist() == [[1], [1]]
+    assert Bm25().scores([german, chinese])[1].tolist() == [0, 0]
+
+
 def test_best_first_breaks_ties_by_the_lowest_index() -> None:
     scores = [np.array([1.0, 3.0, 3.0]), np.array([2.0])]
     assert best_first(scores, 2).tolist() == [[1, 2], [0, -1]]

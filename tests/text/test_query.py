@@ -205,3 +205,10 @@ def test_passages_in_all_their_forms_are_the_same() -> None:
 def test_mistakes_in_passages_are_named(passage: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         dgn.Query.of(CLAIM, ["fine", passage])
+
+
+def test_documents_are_split_by_the_rules_of_their_language() -> None:
+    text = "Am 3. Oktober wurde z. B. die Brücke eröffnet, und es war kalt. Dann kam das Eis."
+    query = dgn.Query.of("Wann?", documents=[text, "It was on Oct. 3. Then came the ice."])
+    texts = [passage.text for passage in query.passages if passage.document == 0]
+    assert texts == [text[:63], text[64:]]

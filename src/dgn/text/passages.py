@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from dgn.errors import InvalidInput
+from dgn.text.languages import ENGLISH, found_language
 from dgn.text.sentences import split_sentences
 
 _PASSAGE_KEYS = frozenset({"text", "title", "id", "score", "metadata"})
@@ -173,9 +174,10 @@ def _of_documents(documents: Iterable[Document | Mapping[str, Any] | str]) -> li
                 )
             ]
         else:
+            language = found_language(document.text) or ENGLISH
             passages += [
                 Passage(span.text, position=position, start=span.start, end=span.end, **shared)
-                for position, span in enumerate(split_sentences(document.text))
+                for position, span in enumerate(split_sentences(document.text, language))
             ]
     return passages
 

@@ -227,7 +227,7 @@ def test_request_ids(client: TestClient) -> None:
 
 
 def test_limits_are_named(selector: Selector) -> None:
-    limits = ServiceLimits(body_bytes=2000, queries=2, passages=3, tokens=100, k=4)
+    limits = ServiceLimits(body_bytes=2000, queries=2, passages=3, tokens=100, k=4, query_words=20)
     with TestClient(create_app(selector, limits), base_url="http://localhost") as client:
         long = {"query": "a", "passages": ["x" * 3000]}
         assert "2,000 bytes" in refused(client, 413, long)
@@ -239,6 +239,8 @@ def test_limits_are_named(selector: Selector) -> None:
         assert "4 sentences; the limit is 3" in refused(client, 422, sentences)
         words = {"query": "a", "passages": ["one two three four " * 40]}
         assert "the limit is 100" in refused(client, 422, words)
+        characters = {"query": "桥" * 30, "passages": ["one"]}
+        assert "The query has 30 words; the limit is 20" in refused(client, 422, characters)
         refusals = client.get("/metrics").text
         assert 'dgn_refused_total{reason="bytes"} 1.0' in refusals
         schema = json.dumps(client.get("/openapi.json").json())

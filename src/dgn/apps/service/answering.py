@@ -22,8 +22,8 @@ from dgn.apps.service.refusals import Refused, ServiceLimits, refusal_body
 from dgn.apps.service.requests import request_models
 from dgn.errors import InvalidInput
 from dgn.selector import Limits, PassageSelection, Selector
+from dgn.text.languages import written_words
 from dgn.text.query import Query
-from dgn.text.words import written_words
 
 Finish = Callable[[list[PassageSelection]], bytes]
 """From the selections of a request to the body of its answer."""
@@ -168,7 +168,8 @@ class Answerer:
         queries: list[Query] = []
         for number, one in enumerate(requests):
             index = f"queries[{number}]: " if len(requests) > 1 else ""
-            words = len(written_words(one.query))
+            # In Chinese every character is a word; passages may decide that it is Chinese.
+            words = max(len(written_words(one.query, code)) for code in ("en", "zh"))
             if words > self._limits.query_words:
                 raise Refused(
                     422,
