@@ -63,7 +63,7 @@ def test_untrained_model_has_a_name() -> None:
     by_name = dgn.Selector.from_pretrained("untrained")
     assert by_name.select(CLAIM, PAGE, k=5) == untrained().select(CLAIM, PAGE, k=5)
     assert by_name.card == ""
-    assert load_model("untrained")[0].parameters == 0
+    assert load_model("untrained").encoder.parameters == 0
 
 
 # Writing and reading

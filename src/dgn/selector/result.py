@@ -50,7 +50,7 @@ class PassageSelection(Selection):
     """
 
     query: Query = field(repr=False)
-    limits: Limits = field(repr=False)
+    limits: Limits = field(repr=False, compare=False)
     facets_of: Callable[[Query], tuple[Facet, ...]] = field(repr=False, compare=False)
     objective: SetFunction = field(repr=False, compare=False)
     items: Items = field(repr=False, compare=False)

@@ -83,9 +83,10 @@ def search_passages(
     """
     for query in queries:
         _check_pinned(query, limits)
-    allowed, is_empty = items, [False] * len(queries)
+    allowed, is_empty = items, [_is_given(query) for query in queries]
     if limits.min_relevance:
-        allowed, is_empty = _relevant(queries, objective, items, limits.min_relevance)
+        allowed, is_irrelevant = _relevant(queries, objective, items, limits.min_relevance)
+        is_empty = [one or other for one, other in zip(is_empty, is_irrelevant, strict=True)]
     f, searched, given = with_scores(
         queries, objective, allowed, limits.score_weight, encoder.known_scores, given
     )
@@ -132,7 +133,11 @@ def of_query(objective: SetFunction, items: Items, row: int) -> tuple[SetFunctio
 
 
 def without_repeats(queries: Sequence[Query], items: Items) -> Items:
-    """The items without passages that repeat another one, or a given text; pinned ones stay."""
+    """The items without passages that repeat another one, or a given text; pinned ones stay.
+
+    If all passages of a query repeat given texts, they stay, since a search needs one; it is then
+    told to select nothing.
+    """
     if all(
         len(set(query.twins)) == len(query.twins) and not query.repeats_given for query in queries
     ):
@@ -140,9 +145,15 @@ def without_repeats(queries: Sequence[Query], items: Items) -> Items:
     repeats = np.zeros((items.batch, items.size), np.bool_)
     for row, query in enumerate(queries):
         repeats[row, : len(query.twins)] = np.array(query.twins) != np.arange(len(query.twins))
-        repeats[row, list(query.repeats_given)] = True
+        if not _is_given(query):
+            repeats[row, list(query.repeats_given)] = True
         repeats[row, list(query.pinned)] = False
     return Items(items.features, items.mask & ~repeats)
+
+
+def _is_given(query: Query) -> bool:
+    """Whether every passage repeats a given text, and none has to be selected."""
+    return len(query.repeats_given) == len(query.passages) and not query.pinned
 
 
 def _check_pinned(query: Query, limits: Limits) -> None:

@@ -29,7 +29,7 @@ def test_numpy_selects_what_torch_selects(examples: list[Example]) -> None:
     module.load_state_dict({n: torch.from_numpy(w) for n, w in vars(encoder.weights).items()})
     network = DifferentiableGreedyNetwork(module).eval()
     # What questions ask for is not a part of the network.
-    queries = [one.query for one in examples if asked_of(one.query.text) is None]
+    queries = [one.query for one in examples if not asked_of(one.query.text)]
     assert len(queries) > 80
     batch = matches_of(queries).moved(torch.from_numpy)
     under_torch = network.select(batch, k=7).indices.numpy()

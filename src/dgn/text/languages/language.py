@@ -281,6 +281,10 @@ def _without_accents(word: str) -> str:
     return "".join(itertools.filterfalse(unicodedata.combining, split))
 
 
+_FEMININE = ("ी", "ियाँ", "ियां", "ियों")
+"""How feminine nouns end in Hindi; Snowball's stems do not tell them from masculine ones."""
+
+
 @lru_cache(maxsize=2**16)
 def _stem(code: str, word: str) -> str:
     if is_number(word) and word[-1].isdigit():
@@ -291,6 +295,8 @@ def _stem(code: str, word: str) -> str:
         return _without_particle(word)
     algorithm = _LANGUAGES[code][1]
     found = snowball(algorithm).stem(word) if algorithm else word
+    if code == "hi" and word.endswith(_FEMININE):  # a girl, लड़की, is not a boy, लड़का
+        found += _FEMININE[0]
     if code in _WITHOUT_ACCENTS:
         found = _without_accents(found)
     return found or word
