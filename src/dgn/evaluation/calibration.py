@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from dgn.data import Example
 from dgn.errors import InvalidInput
 from dgn.selector import Limits, PassageSelection, Selector
-from dgn.selector.calibration import Calibration, whole_relevance
+from dgn.selector.calibration import Calibration
+from dgn.selector.calibration import facts_of as selected_facts
 
 LEAST_ROWS = 20
 BINS = 10
@@ -69,7 +70,7 @@ class Facts:
     """What a calibration sees of some selections.
 
     Attributes:
-        facts: [selections, 2], the coverage, and the relevance of the best passage as a whole.
+        facts: [selections, facts], what `dgn.selector.calibration.facts_of` returns.
         labels: [selections], whether the answer was selected.
         rows: [selections], the row that each one comes from.
     """
@@ -102,7 +103,7 @@ def facts_of(selector: Selector, examples: Sequence[Example], limits: Limits) ->
             message=f"{len(set(rows))} rows have evidence among their passages; a calibration "
             f"needs at least {LEAST_ROWS}.",
         )
-    found: list[tuple[float, float]] = []
+    found: list[tuple[float, ...]] = []
     labels: list[bool] = []
     for start in range(0, len(queries), 64):
         part = selector.select_queries(queries[start : start + 64], limits)
@@ -112,13 +113,14 @@ def facts_of(selector: Selector, examples: Sequence[Example], limits: Limits) ->
     return Facts(np.array(found), np.array(labels), np.array(rows))
 
 
-def _facts(selection: PassageSelection) -> tuple[float, float]:
+def _facts(selection: PassageSelection) -> tuple[float, ...]:
     if selection.coverage is None:
         raise InvalidInput(
             "model", message="The model does not define coverage, and cannot be calibrated."
         )
-    relevance = whole_relevance(selection.objective, selection.items, selection.indices)
-    return selection.coverage, relevance
+    return selected_facts(
+        selection.coverage, selection.objective, selection.items, selection.indices
+    )
 
 
 def fit(
@@ -133,9 +135,9 @@ def fit(
         start: Where it starts; by default a probability of one half.
         weights: [selections], how much each one counts; by default alike.
     """
-    center = np.zeros(3)
-    if start is not None:
-        center = np.array([start.coverage, start.relevance, start.bias])
+    center = np.zeros(facts.facts.shape[1] + 1)
+    if start is not None and len(start.coefficients) + 1 == len(center):
+        center = np.array([*start.coefficients, start.bias])
     x = np.column_stack([facts.facts, np.ones(len(facts.facts))])
     y = facts.labels.astype(np.float64)
     count = np.ones(len(y)) if weights is None else weights
@@ -143,18 +145,18 @@ def fit(
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-np.clip(x @ found, -30, 30)))
         slope = x.T @ (count * (y - p)) - _PRIOR * (found - center)
-        curvature = (x * (count * p * (1 - p))[:, None]).T @ x + _PRIOR * np.eye(3)
+        curvature = (x * (count * p * (1 - p))[:, None]).T @ x + _PRIOR * np.eye(len(center))
         step = np.linalg.solve(curvature, slope)
         found += step
         if np.abs(step).max() < 1e-10:
             break
-    coverage, relevance, bias = map(float, found)
-    return Calibration(coverage, relevance, bias, len(set(facts.rows.tolist())))
+    *coefficients, bias = (round(float(one), 4) for one in found)
+    return Calibration(tuple(coefficients), bias, len(set(facts.rows.tolist())))
 
 
 def probabilities(calibration: Calibration, facts: Facts) -> NDArray[np.float64]:
     """The probability of each selection."""
-    return np.array([calibration.probability(*one) for one in facts.facts.tolist()])
+    return np.array([calibration.probability(one) for one in facts.facts.tolist()])
 
 
 def cross_validated(facts: Facts, start: Calibration | None) -> Reliability:

@@ -1,7 +1,8 @@
 """Is the answer in here at all? A probability, fitted on labelled rows.
 
-The facts are how much of the query is covered, and how relevant the best selected passage is as a
-whole; a logistic regression turns them into a probability. `dgn calibrate` fits it.
+The facts are how much of the query is covered, and how like the query and how relevant the best
+selected passages are as wholes; a logistic regression turns them into a probability.
+`dgn calibrate` fits it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -23,28 +24,38 @@ class Calibration:
     """What was fitted on labelled rows.
 
     Attributes:
-        coverage: The coefficient of the coverage of the query.
-        relevance: The coefficient of the relevance of the best selected passage as a whole.
+        coefficients: Of the facts, in the order of `facts_of`.
         bias: The constant.
         rows: The number of rows that it was fitted on.
         score_weight: What the caller's scores are worth, if the rows had scores; None to find it
             out for each query.
     """
 
-    coverage: float
-    relevance: float
+    coefficients: tuple[float, ...]
     bias: float
     rows: int
     score_weight: float | None = None
 
-    def probability(self, coverage: float, relevance: float) -> float:
-        """The probability that the answer is among the selected passages."""
-        logit = self.coverage * coverage + self.relevance * relevance + self.bias
+    def probability(self, facts: Sequence[float]) -> float:
+        """The probability that the answer is among the selected passages.
+
+        Raises:
+            InvalidInput: The facts are those of another kind of model.
+        """
+        if len(facts) != len(self.coefficients):
+            raise InvalidInput(
+                "calibration",
+                message=f"The calibration has {len(self.coefficients)} coefficients, and the model "
+                f"gives {len(facts)} facts; run dgn calibrate with this model.",
+            )
+        logit = math.fsum(
+            [self.bias, *(a * b for a, b in zip(self.coefficients, facts, strict=True))]
+        )
         return 0.5 * (1 + math.tanh(0.5 * logit))
 
     def to_dict(self) -> dict[str, Any]:
         """As config.json holds it."""
-        return asdict(self)
+        return {**asdict(self), "coefficients": list(self.coefficients)}
 
     @classmethod
     def from_dict(cls, content: Any) -> Calibration:
@@ -58,24 +69,40 @@ class Calibration:
             allowed = f"an object with {', '.join(sorted(names))}"
             raise InvalidInput("calibration", found=f"{content!r:.40}", allowed=allowed)
         values: dict[str, Any] = dict(content)  # pyright: ignore[reportUnknownArgumentType]
-        for name in values:
-            value: Any = values[name]
-            is_missing = value is None and name == "score_weight"
-            if not is_missing and not _is_finite(value):
-                raise InvalidInput(f"calibration.{name}", found=repr(value), allowed="a number")
-        return cls(**values)
+        is_list = type(values["coefficients"]) is list
+        given: Any = values["coefficients"] if is_list else [None]
+        coefficients = cast("list[float]", given)
+        weight = values["score_weight"]
+        others = [values["bias"], values["rows"], *([] if weight is None else [weight])]
+        if not all(map(_is_finite, [*coefficients, *others])):
+            raise InvalidInput("calibration", found=f"{values!r:.80}", allowed="finite numbers")
+        return cls(tuple(coefficients), values["bias"], values["rows"], weight)
 
 
 def _is_finite(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 
 
-def whole_relevance(objective: SetFunction, items: Items, indices: Sequence[int]) -> float:
-    """What the best of these passages is worth by features that are not words of the query."""
-    if not len(indices):
-        return 0.0
-    worth = np.asarray(objective.contributions(items, objective.empty(items)), np.float64)[0]
+def facts_of(
+    coverage: float, objective: SetFunction, items: Items, indices: Sequence[int]
+) -> tuple[float, ...]:
+    """What a calibration sees of a selection.
+
+    Args:
+        coverage: The share of the query that is covered.
+        objective: The set function of the query, as the encoder gave it.
+        items: Its passages as items.
+        indices: The selected ones.
+
+    Returns:
+        The coverage; then, for each feature that is not a word of the query, the largest value of
+        the selected passages.
+    """
     measured = objective.coverage(objective.empty(items))
-    if measured is not None:
-        worth = worth[:, np.asarray(measured[1])[0] <= 0]
-    return float(worth[list(indices)].sum(axis=1).max())
+    weights: Any = getattr(objective, "weights", None)
+    if measured is None or weights is None:
+        return (coverage,)
+    is_whole = (np.asarray(measured[1])[0] <= 0) & (np.atleast_2d(weights)[0] > 0)
+    features = np.asarray(items.features, np.float64)[0][:, is_whole]
+    best = features[list(indices)].max(axis=0, initial=0.0)
+    return (coverage, *best.tolist())

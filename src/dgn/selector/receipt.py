@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, final
 
-import numpy as np
-
 import dgn
 from dgn.core.search import Certificate
 from dgn.errors import InvalidInput
@@ -243,19 +241,12 @@ def _hash_of(asked: Mapping[str, Any]) -> str:
 
 
 def _query_of(asked: Mapping[str, Any]) -> Query:
-    known = dict(asked)
-    known.pop("hash", None)
-    vectors = known.pop("embeddings", None)
-    groups = known.pop("groups", None)
-    query = Query(
-        known.pop("query"),
-        tuple(Passage(**row) for row in known.pop("passages")),
-        given=tuple(Passage(**row) for row in known.pop("given", ())),
-        pinned=tuple(known.pop("pinned", ())),
-        groups=None if groups is None else tuple(groups),
-        embeddings=None if vectors is None else np.array(vectors, np.float32),
-    )
-    return replace(query, **known)
+    known = {name: value for name, value in asked.items() if name != "hash"}
+    known |= {key: [Passage(**row) for row in known[key]] for key in ("passages", "given")}
+    vectors = known.pop("embeddings")
+    if vectors is not None:
+        known |= {"query_embedding": vectors[0], "embeddings": vectors[1:]}
+    return Query.of(**known)
 
 
 def _limits_of(receipt: Mapping[str, Any]) -> Limits:

@@ -12,7 +12,7 @@ import numpy as np
 from dgn.core.functions import Items, SetFunction
 from dgn.core.search import Selection
 from dgn.errors import InvalidInput, require_extra
-from dgn.selector.calibration import Calibration, whole_relevance
+from dgn.selector.calibration import Calibration, facts_of
 from dgn.selector.coverage import coverage_after, covered_alone, covered_features, relevance_of
 from dgn.selector.limits import Limits
 from dgn.selector.search import PassageSearch
@@ -104,8 +104,8 @@ class PassageSelection(Selection):
         """
         if self.calibration is None or self.coverage is None:
             return None
-        relevance = whole_relevance(self.objective, self.items, self.indices)
-        return self.calibration.probability(self.coverage, relevance)
+        facts = facts_of(self.coverage, self.objective, self.items, self.indices)
+        return self.calibration.probability(facts)
 
     def explain(self) -> Explanation:
         """Why each passage was selected, or was not."""

@@ -105,7 +105,7 @@ def search_passages(
             selection = _NOTHING
         elif limits.stop_at is not None:
             left = of_query(objective, allowed, row)
-            before = None if given is None else given.of_set(row)
+            before = given.of_set(row) if given is not None and queries[row].given else None
             count = _enough(*left, selection, limits.stop_at, before, len(queries[row].pinned))
             if count < len(selection):
                 # The second search gives the bound for so many passages.

@@ -94,8 +94,8 @@ GIVEN: dict[str, Any] = {
 def test_every_limit_is_accepted(count: Callable[..., int]) -> None:
     selector = Selector.from_pretrained()
     for one in fields(Limits):
-        if one.name not in GIVEN:
-            continue
+        if one.name in ("max_per_document", "max_per_group"):
+            continue  # they need titles or groups: test_arguments.py
         limits = {one.name: GIVEN[one.name]}
         if one.name == "count_tokens":
             limits["max_tokens"] = 12.0

@@ -39,6 +39,15 @@ def test_the_tool() -> None:
         assert len(stopped.structured_content["selected"]) == 1
         strict = await client.call_tool("select_evidence", arguments | {"min_relevance": 0.99})
         assert strict.structured_content["selected"] == []
+        more = {"given": [TEXTS[1]], "pinned": [4], "receipt": True}
+        complete = (await client.call_tool("select_evidence", arguments | more)).structured_content
+        assert complete["selected"][0]["index"] == 4
+        reasons = [one["reason"] for one in complete["receipt"]["passages"]]
+        assert reasons[1] == "repeats_given"
+        assert reasons[4] == "pinned"
+        groups = {"groups": ["a"] * 5, "max_per_group": 1}
+        limited = await client.call_tool("select_evidence", arguments | groups)
+        assert len(limited.structured_content["selected"]) == 1
         short = await client.call_tool("select_evidence", arguments | {"scores": [1.0]})
         assert "1 entries for 5 passages" in short.content[0].text
         return tools, good, wordless, none

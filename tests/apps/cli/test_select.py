@@ -84,7 +84,7 @@ def test_scores_of_ones_own(given: str, tmp_path: Path, monkeypatch, capsys) -> 
         (["--scores", "missing.txt"], 2, "--scores must be a file, or a list of numbers"),
         (["--scores", "words.txt"], 1, "words.txt, line 2: 'many' is not a number."),
         (["--scores", "broken.json"], 1, "broken.json: the file is not a list of numbers."),
-        (["--score-weight", "2"], 2, "--score-weight needs --scores."),
+        (["--score-weight", "2"], 2, "--score-weight needs --scores or --queries."),
         (["passages.txt"], 2, "--passages cannot be combined with pages"),
         (["--scores", "-", "--passages", "-"], 2, "Standard input (-) can be given only once."),
         (["--passages", "empty.txt"], 1, "empty.txt: the file contains no passage."),

@@ -19,8 +19,8 @@ def _has_words(value: Any) -> bool:
 
 
 _RELATED = {"query_embedding", "embeddings", "groups", "pinned"}
-_RELATED |= {"max_per_document", "max_per_group"}
-"""Fields that must fit the passages, which JSON Schema cannot say; test_app.py tests them."""
+_RELATED |= {"max_per_document", "max_per_group", "language"}
+"""Fields that must fit the passages, or a list, which the schema cannot say; see test_app.py."""
 
 
 def _unrelated(value: Any) -> Any:

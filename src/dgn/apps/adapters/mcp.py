@@ -147,6 +147,10 @@ def create_server(selector: Selector) -> MCPServer:
         max_per_document: Annotated[
             int | None, Field(description="The most passages with the same title.", ge=1)
         ] = None,
+        language: Annotated[
+            str | None,
+            Field(description="The language of the texts, such as de; by default it is found."),
+        ] = None,
         receipt: Annotated[
             bool, Field(description="Whether to say what happened to every passage, and why.")
         ] = False,
@@ -173,6 +177,7 @@ def create_server(selector: Selector) -> MCPServer:
                 given=given,
                 pinned=pinned,
                 groups=groups,
+                language=language,
             )
             selection = selector.select_queries([built], limits)[0]
         except DGNError as error:

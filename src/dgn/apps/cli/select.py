@@ -102,6 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="sentences that must be selected, by their numbers from 0",
     )
+    parser.add_argument(
+        "--language", metavar="CODE", help="language of all texts, such as de; by default found"
+    )
     parser.add_argument("--no-titles", action="store_true", help="do not use titles")
     parser.add_argument("--explain", action="store_true", help="print the reasons")
     parser.add_argument("--plot", type=figure_file, metavar="FIGURE", help="draw the reasons")
@@ -168,6 +171,7 @@ def _run(options: argparse.Namespace) -> int:
         scores=read_scores(options.scores) if options.scores else None,
         given=options.given,
         pinned=options.pinned,
+        language=options.language,
     )
     (selection,) = selector.select_queries([query], _limits(options))
     if not len(selection):
@@ -203,8 +207,11 @@ def _check(options: argparse.Namespace) -> None:
         mistake = "--queries cannot be combined with a query, --passages or --plot."
     elif options.queries and options.scores:
         mistake = "--queries cannot be combined with --scores; each row has its own scores."
-    elif options.queries and (options.given or options.pinned):
-        mistake = "--queries cannot be combined with --given or --pinned; each row has its own."
+    elif options.queries and (options.given or options.pinned or options.language):
+        mistake = (
+            "--queries cannot be combined with --given, --pinned or --language; each row has its "
+            "own."
+        )
     elif options.query is not None and not options.query.strip():
         mistake = "The query is empty."
     elif not options.queries and options.query is None:
@@ -221,7 +228,7 @@ def _check(options: argparse.Namespace) -> None:
     elif options.passages and options.pages:
         mistake = "--passages cannot be combined with pages; pass one of them."
     elif options.score_weight is not None and not options.scores and not options.queries:
-        mistake = "--score-weight needs --scores."
+        mistake = "--score-weight needs --scores or --queries."
     elif options.out and not options.queries:
         mistake = "--out needs --queries."
     elif options.skip_bad and not options.queries:

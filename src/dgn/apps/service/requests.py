@@ -20,6 +20,7 @@ from pydantic import (
 
 from dgn.apps.service.refusals import Refused, ServiceLimits
 from dgn.selector import Limits
+from dgn.text.languages import checked_language
 from dgn.text.passages import Document, Passage
 from dgn.text.query import Query, checked_embeddings, checked_groups, checked_pinned
 from dgn.text.words import has_words
@@ -211,6 +212,12 @@ def request_models(most: ServiceLimits) -> RequestModels:
             None, max_length=most.passages, description="The group of each, for max_per_group."
         )
 
+        language: str | None = Field(
+            None,
+            max_length=16,
+            description="The language of all texts, such as de; by default it is found.",
+        )
+
         def completed(self, query: Query) -> Query:
             """The query with everything but its passages, which were checked."""
             count = len(query.passages)
@@ -222,6 +229,7 @@ def request_models(most: ServiceLimits) -> RequestModels:
                 pinned=checked_pinned(self.pinned, count),
                 groups=None if self.groups is None else checked_groups(self.groups, count),
                 embeddings=vectors,
+                language=None if self.language is None else checked_language(self.language),
             )
 
         def characters(self) -> int:
