@@ -48,7 +48,8 @@ if TYPE_CHECKING:
         StudyStopped,
         WorkerDied,
     )
-    from dgn.selector import Limits, PassageIndex, PassageSelection, Selector
+    from dgn.selector import Limits, PassageIndex, PassageSelection, Receipt, Selector
+    from dgn.selector.scores import vector_function
     from dgn.text import Document, Passage, Query
     from dgn.text.explanation import Explanation
 
@@ -72,6 +73,7 @@ _MODULES = {
     "PassageSelection": "selector",
     "ProbabilisticCoverage": "core.functions",
     "Query": "text",
+    "Receipt": "selector",
     "SearchTooLarge": "errors",
     "Selection": "core.search",
     "Selections": "core.search",
@@ -88,6 +90,7 @@ _MODULES = {
     "lazy_greedy": "core.search",
     "stochastic_greedy": "core.search",
     "top_k": "core.search",
+    "vector_function": "selector.scores",
 }
 
 __all__ = [
@@ -108,6 +111,7 @@ __all__ = [
     "PassageSelection",
     "ProbabilisticCoverage",
     "Query",
+    "Receipt",
     "SearchTooLarge",
     "Selection",
     "Selections",
@@ -124,6 +128,7 @@ __all__ = [
     "lazy_greedy",
     "stochastic_greedy",
     "top_k",
+    "vector_function",
 ]
 
 

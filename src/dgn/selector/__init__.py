@@ -2,7 +2,8 @@
 
 from dgn.selector.index import PassageIndex
 from dgn.selector.limits import Limits
+from dgn.selector.receipt import Receipt
 from dgn.selector.result import PassageSelection
 from dgn.selector.selector import Selector
 
-__all__ = ["Limits", "PassageIndex", "PassageSelection", "Selector"]
+__all__ = ["Limits", "PassageIndex", "PassageSelection", "Receipt", "Selector"]
