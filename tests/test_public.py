@@ -46,7 +46,7 @@ TOP = {
     *("FacilityLocation", "FeatureCoverage", "Items", "Mixture", "ProbabilisticCoverage"),
     *("SetFunction", "State"),
     *("Document", "Explanation", "Limits", "Passage", "PassageIndex", "PassageSelection"),
-    *("Query", "Selector"),
+    *("Query", "Receipt", "Selector", "vector_function"),
 }
 
 

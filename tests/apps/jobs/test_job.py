@@ -16,6 +16,7 @@ from dgn import BrokenInput, InvalidInput, Limits, Selector
 from dgn.apps.cli.main import main
 from dgn.apps.jobs import plan_job, run_job
 from dgn.data import read_examples
+from dgn.selector.receipt import verify_receipt
 from job_files import LIMITS, SAMPLES, contents, planned
 
 
@@ -32,6 +33,18 @@ def test_what_a_selector_selects(inputs: Path, tmp_path: Path) -> None:
     assert [row["gains"] for row in found] == [list(one.gains) for one in wanted]
     assert [row["coverage"] for row in found] == [one.coverage for one in wanted]
     assert [row["id"] for row in found] == [query.id for query in queries]
+
+
+def test_receipts_are_a_column(inputs: Path, tmp_path: Path) -> None:
+    job = planned(inputs, tmp_path / "out", receipts=True)
+    run_job(job, workers=1)
+    row = pq.read_table(min((tmp_path / "out").glob("part-*"))).to_pylist()[0]
+    receipt = json.loads(row["receipt"])
+    assert receipt["selected"] == row["selected"]
+    assert receipt["sufficiency"] == row["sufficiency"]
+    assert verify_receipt(receipt, Selector.from_pretrained()) == []
+    with pytest.raises(InvalidInput):  # it is another job
+        planned(inputs, tmp_path / "out")
 
 
 def test_processes_write_the_same_files_and_a_rerun_only_what_is_missing(

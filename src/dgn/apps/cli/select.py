@@ -252,11 +252,12 @@ def _inputs(options: argparse.Namespace) -> list[str]:
 
 def _run_job(options: argparse.Namespace) -> int:
     """Many files into a folder, on this machine or on Ray."""
-    if not options.queries or not options.out or options.explain or options.no_titles:
+    others = options.explain or options.no_titles or options.context
+    if not options.queries or not options.out or others:
         raise InvalidInput(
             "arguments",
             message="--workers, --engine and --address need --queries and --out FOLDER, and cannot "
-            "be combined with --explain or --no-titles.",
+            "be combined with --explain, --context or --no-titles.",
         )
     if options.address and options.engine != "ray":
         raise InvalidInput("arguments", message="--address needs --engine ray.")
@@ -269,6 +270,7 @@ def _run_job(options: argparse.Namespace) -> int:
         limits=_limits(options),
         skip_bad=options.skip_bad,
         batch_size=options.batch_size,
+        receipts=options.receipt,
     )
 
     def report(done: int, everything: int, rows: int, seconds: float) -> None:

@@ -52,6 +52,7 @@ class Job:
         batch_size: Queries that are selected together.
         fingerprint: The hash of the model.
         plan: The hash of the manifest.
+        receipts: Whether every row has its receipt, as JSON.
     """
 
     out: Folder
@@ -62,6 +63,7 @@ class Job:
     batch_size: int = 64
     fingerprint: str = ""
     plan: str = ""
+    receipts: bool = False
 
     @contextmanager
     def as_only_writer(self) -> Generator[None]:
@@ -100,6 +102,7 @@ def plan_job(
     skip_bad: bool = False,
     batch_size: int = 64,
     partition_bytes: int = 32 * 2**20,
+    receipts: bool = False,
 ) -> Job:
     """Divide the inputs, and write the plan into the folder; or take up the plan that is there.
 
@@ -112,6 +115,8 @@ def plan_job(
         skip_bad: Whether broken rows are skipped and written to a side file.
         batch_size: Queries that are selected together.
         partition_bytes: About how much of an input is one partition.
+        receipts: Whether the results have a column `receipt`: what happened to every passage, as
+            the JSON that `dgn verify` checks.
 
     Raises:
         InvalidInput: There are no inputs, or the folder contains another job.
@@ -128,7 +133,12 @@ def plan_job(
     check_files(files)
     wanted = {
         "inputs": [describe(file) for file in files],
-        "settings": {"model": model, "limits": limits.to_dict(), "skip_bad": skip_bad},
+        "settings": {
+            "model": model,
+            "limits": limits.to_dict(),
+            "skip_bad": skip_bad,
+            "receipts": receipts,
+        },
         "model": _fingerprint(Selector.from_pretrained(model)),
         "dgn": dgn.__version__,
     }
@@ -145,7 +155,9 @@ def plan_job(
     content = folder.read_text(MANIFEST)
     planned = _checked_partitions(content, wanted, folder)
     fingerprint = str(wanted["model"])
-    return Job(folder, planned, model, limits, skip_bad, size, fingerprint, _hash(content))
+    return Job(
+        folder, planned, model, limits, skip_bad, size, fingerprint, _hash(content), receipts
+    )
 
 
 def run_partition(job: Job, partition: Partition) -> Done:
@@ -160,7 +172,7 @@ def run_partition(job: Job, partition: Partition) -> Done:
     arrow: Any = pa
     parquet: Any = pq
     selector = _loaded(job.model, job.fingerprint)
-    schema = _schema(arrow)
+    schema = _schema(arrow, receipts=job.receipts)
     count = 0
     # What is opened last is closed first: a partition that is done has its broken rows, too.
     with job.out.writing(f"{partition.name}.parquet") as stream, ExitStack() as side:
@@ -222,7 +234,7 @@ def _loaded(model: str | None, fingerprint: str) -> Selector:
     return selector
 
 
-def _schema(arrow: Any) -> Any:
+def _schema(arrow: Any, *, receipts: bool) -> Any:
     kinds = {
         "id": arrow.string(),
         "query": arrow.string(),
@@ -231,18 +243,23 @@ def _schema(arrow: Any) -> Any:
         "gains": arrow.list_(arrow.float64()),
         "relevance": arrow.list_(arrow.float64()),
         "coverage": arrow.float64(),
+        "sufficiency": arrow.float64(),
         "certificate": arrow.float64(),
+        **({"receipt": arrow.string()} if receipts else {}),
     }
     return arrow.schema(list(kinds.items()))
 
 
 def _selected(selector: Selector, rows: list[Row], job: Job, arrow: Any, schema: Any) -> Any:
     selections = selector.select_queries([row.query for row in rows], job.limits)
-    return arrow.RecordBatch.from_pylist([_record(one) for one in selections], schema)
+    records = [_record(one, with_receipt=job.receipts) for one in selections]
+    return arrow.RecordBatch.from_pylist(records, schema)
 
 
-def _record(one: PassageSelection) -> dict[str, Any]:
+def _record(one: PassageSelection, *, with_receipt: bool) -> dict[str, Any]:
+    receipt = {"receipt": json.dumps(one.receipt().to_dict())} if with_receipt else {}
     return {
+        **receipt,
         "id": one.query.id,
         "query": one.query.text,
         "selected": list(one.indices),
@@ -250,6 +267,7 @@ def _record(one: PassageSelection) -> dict[str, Any]:
         "gains": list(one.gains),
         "relevance": [one.relevance[index] for index in one.indices],
         "coverage": one.coverage,
+        "sufficiency": one.sufficiency,
         "certificate": one.certificate.ratio,
     }
 
