@@ -132,4 +132,6 @@ def test_sufficiency_is_higher_where_the_answer_is() -> None:
     without = shipped().select(CLAIM, ["Cows graze.", "The ice came.", "A mill stood there."], k=3)
     assert 0 < without.sufficiency < with_answer.sufficiency < 1
     assert untrained().select(CLAIM, PAGE).sufficiency is None, "it is not calibrated"
+    german = shipped().select("Wer baute sie?", ["Die Brücke ist rot."], language="de")
+    assert german.sufficiency is None, "it was fitted on English"
     assert with_answer.to_dict()["sufficiency"] == with_answer.sufficiency

@@ -7,6 +7,7 @@ query. The answer is there if a gold passage was selected.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,7 +111,10 @@ def facts_of(selector: Selector, examples: Sequence[Example], limits: Limits) ->
         for selection, gold in zip(part, golds[start:], strict=False):
             found.append(_facts(selection))
             labels.append(any(gold[index] for index in selection.indices))
-    return Facts(np.array(found), np.array(labels), np.array(rows))
+    # A model may know other things about queries in other languages; most rows decide.
+    (usual, _), *_ = Counter(map(len, found)).most_common(1)
+    kept = [n for n, one in enumerate(found) if len(one) == usual]
+    return Facts(np.array([found[n] for n in kept]), np.array(labels)[kept], np.array(rows)[kept])
 
 
 def _facts(selection: PassageSelection) -> tuple[float, ...]:
@@ -156,7 +160,8 @@ def fit(
 
 def probabilities(calibration: Calibration, facts: Facts) -> NDArray[np.float64]:
     """The probability of each selection."""
-    return np.array([calibration.probability(one) for one in facts.facts.tolist()])
+    found = [calibration.probability(one) for one in facts.facts.tolist()]
+    return np.array([math.nan if one is None else one for one in found])
 
 
 def cross_validated(facts: Facts, start: Calibration | None) -> Reliability:

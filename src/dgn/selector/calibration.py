@@ -36,21 +36,16 @@ class Calibration:
     rows: int
     score_weight: float | None = None
 
-    def probability(self, facts: Sequence[float]) -> float:
+    def probability(self, facts: Sequence[float]) -> float | None:
         """The probability that the answer is among the selected passages.
 
-        Raises:
-            InvalidInput: The facts are those of another kind of model.
+        It is None for facts of another kind than those that it was fitted on: a model may know
+        more about queries in one language than about those in others.
         """
         if len(facts) != len(self.coefficients):
-            raise InvalidInput(
-                "calibration",
-                message=f"The calibration has {len(self.coefficients)} coefficients, and the model "
-                f"gives {len(facts)} facts; run dgn calibrate with this model.",
-            )
-        logit = math.fsum(
-            [self.bias, *(a * b for a, b in zip(self.coefficients, facts, strict=True))]
-        )
+            return None
+        pairs = zip(self.coefficients, facts, strict=True)
+        logit = math.fsum([self.bias, *(one * other for one, other in pairs)])
         return 0.5 * (1 + math.tanh(0.5 * logit))
 
     def to_dict(self) -> dict[str, Any]:

@@ -99,8 +99,8 @@ class PassageSelection(Selection):
     def sufficiency(self) -> float | None:
         """The probability that the answer is among the selected passages, from 0 to 1.
 
-        It is None if the model was not calibrated (`dgn calibrate`), or if the objective does not
-        define coverage.
+        It is None if the model was not calibrated (`dgn calibrate`), if it was calibrated on other
+        kinds of queries (in another language), or if the objective does not define coverage.
         """
         if self.calibration is None or self.coverage is None:
             return None

@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
         weight, recalls = fitting.best_score_weight(selector, examples, limits)
     start = selector.calibration
     before = None
-    if start is not None:
+    if start is not None and len(start.coefficients) == facts.facts.shape[1]:
         before = fitting.Reliability.of(fitting.probabilities(start, facts), facts.labels)
     after = fitting.cross_validated(facts, start)
     found = fitting.fit(facts, start)
