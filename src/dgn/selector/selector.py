@@ -270,8 +270,9 @@ class Selector:
             objective: The set function that the encoder returned for them.
             items: The items that it returned.
         """
-        if limits.score_weight is None and self.calibration is not None:
-            limits = replace(limits, score_weight=self.calibration.score_weight)
+        fitted = None if self.calibration is None else self.calibration.score_weight
+        if limits.score_weight is None and fitted is not None:
+            limits = replace(limits, score_weight=fitted)
         given = self._given(queries, items)
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
