@@ -18,7 +18,8 @@ from dgn.files import only_writer
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
-from dgn.text.passages import Passage
+from dgn.text.languages import checked_language
+from dgn.text.passages import Passage, given_passages
 from dgn.text.query import Query, checked_embeddings, checked_query, checked_vectors
 
 if TYPE_CHECKING:
@@ -96,13 +97,12 @@ class PassageIndex:
         if documents is not None:
             chosen: list[int] = indices.tolist()
             passages = tuple(passages[index] for index in chosen)
-        others = Query.of(text, ["-"], given=given, language=language)
         asked = Query(
             text,
             passages,
-            given=others.given,
+            given=() if given is None else tuple(given_passages(given)),
             embeddings=self._embeddings_of(query_embedding, indices),
-            language=others.language,
+            language=None if language is None else checked_language(language),
         )
         twins = self._twins[indices]
         is_distinct = len(np.unique(twins)) == len(twins)
