@@ -2,7 +2,9 @@
 
 import itertools
 
+import numpy as np
 import pytest
+import torch
 
 import dgn
 from claim_page import CLAIM, PAGE
@@ -168,8 +170,38 @@ def test_mistakes_are_named(arguments, message: str) -> None:
     assert str(found.value) == message
 
 
+def test_a_part_of_a_given_text_is_a_repeat() -> None:
+    chat = f"You asked, and I said: {PAGE[1]} Is there more?"
+    assert 1 not in shipped().select(CLAIM, PAGE, k=5, given=[chat]).indices
+
+
+def test_given_texts_stops_and_scores_combine() -> None:
+    arguments = {"given": ["A cow."], "stop_at": 0.9, "scores": [1, 2, 3, 4, 5]}
+    found = shipped().select(CLAIM, PAGE, **arguments)
+    assert len(found) <= 5
+    assert found.receipt().selected == found.indices
+
+
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_groups_may_be_arrays(kind) -> None:
+    groups = kind([0, 0, 0, 1, 1])
+    assert len(shipped().select(CLAIM, PAGE, k=5, groups=groups, max_per_group=1)) == 2
+
+
+def test_a_missing_group_is_no_group() -> None:
+    nothing = [float("nan")] * 5
+    assert len(shipped().select(CLAIM, PAGE, k=5, groups=nothing, max_per_group=1)) == 5
+
+
+def test_an_index_takes_pins_and_groups() -> None:
+    index = shipped().index(passages=PAGE)
+    found = index.select(CLAIM, k=5, pinned=[4], groups=list("aaabb"), max_per_group=1)
+    assert found.indices[0] == 4
+    assert len(found) == 2
+
+
 def test_pinned_passages_must_fit_the_token_limit() -> None:
-    with pytest.raises(dgn.InvalidInput, match="more than the budget"):
+    with pytest.raises(dgn.InvalidInput, match="tokens, and max_tokens is 2"):
         shipped().select(CLAIM, PAGE, pinned=[0], max_tokens=2)
 
 

@@ -62,7 +62,7 @@ def test_reasons_are_true() -> None:
     receipt = receipt_of(k=3, min_relevance=0.1)
     for one in receipt["passages"]:
         assert (one["relevance"] < 0.1) == (one["reason"] == "irrelevant")
-    assert receipt_of(k=2)["passages"][1]["of"] == 5, "of equal texts, the first in order stays"
+    assert receipt_of(k=2)["passages"][5]["of"] == 1, "of equal texts, the one in lower case stays"
     assert receipt["gap"] == list(shipped().select(CLAIM, PASSAGES, k=3).explain().gap)
 
 
@@ -115,6 +115,25 @@ def test_an_input_that_cannot_be_read_is_refused(change: Any) -> None:
     change(receipt)
     with pytest.raises(dgn.InvalidInput):
         verify_receipt(receipt, shipped())
+
+
+def test_repeats_at_the_end_have_tokens_too() -> None:
+    passages = [*PAGE, PAGE[0], PAGE[1]]
+    receipt = shipped().select(CLAIM, passages, max_tokens=40).receipt()
+    counts = shipped().encoder.count_tokens(passages)
+    assert [one.tokens for one in receipt.passages] == counts
+
+
+def test_tokens_are_counted_again() -> None:
+    receipt = receipt_of(max_tokens=30)
+    receipt["passages"][0]["tokens"] += 1
+    assert "passages[0].tokens" in verify_receipt(receipt, shipped())[0]
+
+
+def test_all_are_irrelevant() -> None:
+    found = shipped().select(CLAIM, PAGE, min_relevance=1.0)
+    assert found.indices == ()
+    assert {one.reason for one in found.receipt().passages} == {"irrelevant"}
 
 
 def test_context_is_the_text_for_a_prompt() -> None:

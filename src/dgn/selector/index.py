@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,14 @@ from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
 from dgn.text.languages import checked_language
 from dgn.text.passages import Passage, given_passages
-from dgn.text.query import Query, checked_embeddings, checked_query, checked_vectors
+from dgn.text.query import (
+    Query,
+    checked_embeddings,
+    checked_groups,
+    checked_pinned,
+    checked_query,
+    checked_vectors,
+)
 
 if TYPE_CHECKING:
     from dgn.selector.selector import Selector
@@ -71,6 +78,8 @@ class PassageIndex:
         documents: Iterable[str | int] | None = None,
         query_embedding: Any = None,
         given: Iterable[str | Passage | Mapping[str, Any]] | None = None,
+        pinned: Iterable[int] | None = None,
+        groups: Iterable[Hashable] | None = None,
         language: str | None = None,
         **limits: Unpack[LimitArguments],
     ) -> PassageSelection:
@@ -84,6 +93,8 @@ class PassageIndex:
                 default all of them. If some ids are numbers, a number is an id.
             query_embedding: Your own vector of the query, if the index has embeddings.
             given: Texts that are already there, as in `Selector.select`.
+            pinned: Passages that must be selected, as positions among those of the documents.
+            groups: The group of each passage of the documents, as in `Selector.select`.
             language: As in `Selector.select`; passages that were read in another language are read
                 again.
             limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
@@ -101,6 +112,8 @@ class PassageIndex:
             text,
             passages,
             given=() if given is None else tuple(given_passages(given)),
+            pinned=() if pinned is None else checked_pinned(pinned, len(passages)),
+            groups=None if groups is None else checked_groups(groups, len(passages)),
             embeddings=self._embeddings_of(query_embedding, indices),
             language=None if language is None else checked_language(language),
         )

@@ -90,10 +90,8 @@ class Receipt:
     def of(cls, selection: PassageSelection) -> Receipt:
         """The receipt of a selection."""
         explanation = selection.explain()
-        costs = selection.search.constraints.get("costs")
-        tokens: list[int | None] = [None] * len(selection.query.passages)
-        if costs is not None:
-            tokens = [int(cost) for cost in costs[0].tolist()]
+        tokens: Sequence[int | None] = (None,) * len(selection.query.passages)
+        tokens = selection.search.tokens or tokens
         outcomes = [
             PassageOutcome(
                 one.index,
@@ -141,6 +139,7 @@ class Receipt:
             "model": {"name": self.model[0], "hash": self.model[1]},
             "input": {"hash": _hash_of(asked), **asked},
             "limits": self.limits.to_dict(),
+            "tokens_by": "model" if self.limits.count_tokens is None else "caller",
             "passages": [asdict(one) for one in self.passages],
             "selected": list(self.selected),
             "coverage": self.coverage,
@@ -193,7 +192,7 @@ def verify_receipt(content: Any, selector: Selector) -> list[str]:
 
 
 def _checked(content: Any) -> dict[str, Any]:
-    keys = {"schema", "model", "input", "limits", *_RESULTS}
+    keys = {"schema", "model", "input", "limits", "tokens_by", *_RESULTS}
     if not isinstance(content, Mapping) or not keys <= set(cast("Mapping[str, Any]", content)):
         found = "something else"
         raise InvalidInput("receipt", found=found, allowed=f"a JSON object of schema {SCHEMA}")
@@ -251,11 +250,11 @@ def _query_of(asked: Mapping[str, Any]) -> Query:
 
 def _limits_of(receipt: Mapping[str, Any]) -> Limits:
     limits = Limits(**receipt["limits"])
-    if limits.max_tokens is None:
+    if limits.max_tokens is None or receipt["tokens_by"] != "caller":
         return limits
     # A function that counts tokens is not part of a receipt; what it returned is.
     texts = [row["text"] for row in receipt["input"]["passages"]]
-    counts = dict(zip(texts, (one["tokens"] for one in receipt["passages"]), strict=True))
+    counts = dict(zip(texts, (one["tokens"] for one in receipt["passages"]), strict=False))
     return replace(limits, count_tokens=cast("Callable[[str], int]", counts.__getitem__))
 
 

@@ -195,4 +195,13 @@ class PassageSelection(Selection):
             self.search.constraints,
             is_stopped=self.limits.stop_at is not None
             and len(self) < self.limits.most(len(self.query.passages)),
+            irrelevant=self._irrelevant,
         )
+
+    @property
+    def _irrelevant(self) -> frozenset[int]:
+        """The passages that `min_relevance` left out."""
+        least = self.limits.min_relevance
+        if not least:
+            return frozenset()
+        return frozenset(n for n, one in enumerate(self.relevance) if one < least)

@@ -48,11 +48,13 @@ class PassageSearch:
         objective: The set function that was maximized.
         items: The passages that could be selected, as items.
         constraints: What else the search was told: context, pinned, groups, costs and budget.
+        tokens: The tokens of every passage of the query; None without a token limit.
     """
 
     objective: SetFunction
     items: Items
     constraints: dict[str, Any]
+    tokens: tuple[int, ...] | None = None
 
 
 def search_passages(
@@ -87,12 +89,12 @@ def search_passages(
     if limits.min_relevance:
         allowed, is_irrelevant = _relevant(queries, objective, items, limits.min_relevance)
         is_empty = [one or other for one, other in zip(is_empty, is_irrelevant, strict=True)]
-    f, searched, given = with_scores(
+    f, searched, with_columns = with_scores(
         queries, objective, allowed, limits.score_weight, encoder.known_scores, given
     )
     constraints = _constraints(queries, items.size, limits, encoder)
-    if given is not None:
-        constraints["context"] = _after(f, given)
+    if with_columns is not None:
+        constraints["context"] = _after(f, with_columns)
     order = None
     if may_reorder and any(query.passages[0].position is None for query in queries):
         order = np.array([_tie_order(query, items.size) for query in queries])
@@ -100,7 +102,11 @@ def search_passages(
     results: list[tuple[Selection, PassageSearch]] = []
     for row, selection in enumerate(selections):
         own_f, own_items = of_query(f, searched, row)
-        own = PassageSearch(own_f, own_items, _of_row(constraints, row, own_items.size))
+        tokens = None
+        if limits.max_tokens is not None:
+            counts = constraints["costs"][row, : len(queries[row].passages)]
+            tokens = tuple(int(count) for count in counts.tolist())
+        own = PassageSearch(own_f, own_items, _of_row(constraints, row, own_items.size), tokens)
         if is_empty[row]:
             selection = _NOTHING
         elif limits.stop_at is not None:
@@ -200,7 +206,15 @@ def _constraints(
     elif any(query.groups is not None for query in queries):
         raise InvalidInput("groups", message="groups needs max_per_group, the quota of each.")
     if limits.max_tokens is not None:
-        found["costs"] = token_costs(queries, size, limits, encoder)
+        found["costs"] = costs = token_costs(queries, size, limits, encoder)
+        for row, query in enumerate(queries):
+            needed = costs[row, list(query.pinned)].sum()
+            if needed > limits.max_tokens:
+                raise InvalidInput(
+                    "pinned",
+                    message=f"The pinned passages have {needed:g} tokens, and max_tokens is "
+                    f"{limits.max_tokens:g}.",
+                )
         found["budget"] = limits.max_tokens
     return found
 

@@ -85,11 +85,16 @@ class Query:
 
     @cached_property
     def repeats_given(self) -> frozenset[int]:
-        """The passages whose text is one of those that are given."""
+        """The passages whose text is one of those that are given, or a part of one."""
         if not self.given:
             return frozenset()
-        known = {same_text_key(passage.text) for passage in self.given}
-        return frozenset(n for n, text in enumerate(self.texts) if same_text_key(text) in known)
+        given = [f" {' '.join(same_text_key(passage.text))} " for passage in self.given]
+        found: list[int] = []
+        for number, text in enumerate(self.texts):
+            own = f" {' '.join(same_text_key(text))} "
+            if any(own in one for one in given):
+                found.append(number)
+        return frozenset(found)
 
     def twins_of(self, groups: Sequence[int]) -> tuple[int, ...]:
         """The passage that stands for each one, given passages that are equal.
@@ -104,7 +109,9 @@ class Query:
         best: dict[int, tuple[Any, ...]] = {}
         for index, (group, passage) in enumerate(zip(groups, self.passages, strict=True)):
             is_loose = passage.position is None
-            size = (len(passage.text), passage.text) if is_loose else (0, "")
+            size = (0, False, "")
+            if is_loose:
+                size = (len(passage.text), passage.text.isupper(), passage.text)
             rank = (index not in self.pinned, -scores[index], *size, index)
             best[group] = min(best.get(group, rank), rank)
         return tuple(best[group][-1] for group in groups)
@@ -203,7 +210,11 @@ def checked_pinned(pinned: Any, count: int) -> tuple[int, ...]:
 
 def checked_groups(groups: Any, count: int) -> tuple[Hashable, ...]:
     """The groups of so many passages, after they were checked."""
-    found = entries_of("groups", groups, "an iterable with one group for each passage")
+    if hasattr(groups, "tolist"):  # the entries of a tensor are different objects each time
+        groups = groups.tolist()
+    given = entries_of("groups", groups, "an iterable with one group for each passage")
+    # What a data frame calls missing is not a number, which equals nothing.
+    found = [None if isinstance(one, float) and one != one else one for one in given]
     if len(found) != count:
         raise InvalidInput(
             "groups",

@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--score-weight",
         type=float,
         metavar="X",
-        help="what the best score is worth, as a multiple of the best passage (default 0.25)",
+        help="what the best score is worth, as a multiple of the best passage; by default found "
+        "out for each query",
     )
     parser.add_argument(
         "--queries",

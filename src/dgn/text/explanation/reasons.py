@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -242,6 +242,7 @@ def explain_passages(
     constraints: Mapping[str, Any],
     *,
     is_stopped: bool = False,
+    irrelevant: Collection[int] = (),
 ) -> Explanation:
     """Replay a search for passages, and describe it in the words of the query.
 
@@ -256,6 +257,7 @@ def explain_passages(
         weights: [features], how much each feature counts.
         constraints: Further arguments of the search, as `dgn.explain` takes them.
         is_stopped: Whether the search stopped because enough was covered.
+        irrelevant: The passages that were left out because of their relevance.
     """
     steps = explain(objective, items, selection, **constraints)
     names = tuple(facet.name for facet in facets)
@@ -294,7 +296,16 @@ def explain_passages(
     return Explanation(
         query.text,
         selected,
-        _passed(query, selection, objective, items, steps, constraints, is_stopped=is_stopped),
+        _passed(
+            query,
+            selection,
+            objective,
+            items,
+            steps,
+            constraints,
+            is_stopped=is_stopped,
+            irrelevant=irrelevant,
+        ),
         selection.certificate,
         names,
         tuple(content or range(len(facets))),
@@ -365,6 +376,7 @@ def _passed(
     constraints: Mapping[str, Any],
     *,
     is_stopped: bool,
+    irrelevant: Collection[int],
 ) -> tuple[PassedPassage, ...]:
     chosen = set(selection.indices)
     overlaps = _overlaps(objective.counted(), items, selection.indices)
@@ -379,7 +391,7 @@ def _passed(
             found.append(PassedPassage(index, passage, nothing, None, 1.0, "repeats_given"))
         elif twin != index:
             found.append(PassedPassage(index, passage, nothing, twin, 1.0, "repeats"))
-        elif index >= items.size or not items.mask[0, index]:
+        elif index in irrelevant:
             found.append(PassedPassage(index, passage, nothing, None, 0.0, "irrelevant"))
         else:
             nearest = int(overlaps[index].argmax()) if overlaps[index].any() else None

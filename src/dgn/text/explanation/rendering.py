@@ -188,11 +188,13 @@ def _passed_lines(explanation: Explanation) -> Iterator[Line]:
     for one in shown:
         yield _passed_line(one, explanation)
     repeats = sum(one.reason.startswith("repeats") for one in explanation.passed)
+    given = sum(one.reason == "repeats_given" for one in explanation.passed)
     left_out = sum(one.reason == "irrelevant" for one in explanation.passed)
     counts = {
         "and {} more with smaller gains": len(useful) - len(shown),
         "{} would have added nothing": len(searched) - len(useful),
-        "{} repeated another one": repeats,
+        "{} repeated another one": repeats - given,
+        "{} repeated a given text": given,
         "{} had less relevance than min_relevance": left_out,
     }
     told = [text.format(count) for text, count in counts.items() if count]
