@@ -127,8 +127,8 @@ def test_a_long_query_is_read_in_linear_time() -> None:
             asked_of(text * count + f"{count}?")
         return time.process_time() - begin
 
-    small = min(seconds(2_000 + number) for number in range(3))
-    assert min(seconds(16_000 + number) for number in range(3)) < 32 * max(small, 4e-3)
+    small = min(seconds(1_000 + number) for number in range(3))
+    assert min(seconds(8_000 + number) for number in range(2)) < 32 * max(small, 4e-3)
 
 
 def test_dates_and_numbers() -> None:
