@@ -19,7 +19,7 @@ from dgn.evaluation.calibration import Facts, Reliability, facts_of, fit, probab
 from dgn.files import save_figure
 from dgn.selector import Limits, Selector
 from dgn.selector.calibration import Calibration
-from dgn.selector.model_folder import SHIPPED, read_config, write_config
+from dgn.selector.model_folder import CONFIG, SHIPPED, read_config, write_config
 from experiments.domains import english_sets, read_domain
 
 _ROWS = 100
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.ship:
         write_config(SHIPPED, replace(read_config(SHIPPED), calibration=shipped))
         _draw(everything, _FIGURE)
-        print(f"written: {SHIPPED}, {_FIGURE}")
+        print(f"written: {CONFIG} of the shipped model, and {_FIGURE.name}")
     return 0
 
 

@@ -26,9 +26,9 @@ from dgn.text.encoders.facets.matching import (
     Matches,
     QueryMatches,
     match_query,
-    read_queries,
 )
 from dgn.text.encoders.facets.questions import with_asked
+from dgn.text.encoders.facets.reading import read_queries
 from dgn.text.encoders.minilm.encoder import reading_weights
 from dgn.text.query import Query
 from dgn.text.words import written_words

@@ -43,7 +43,7 @@ from dgn.text import WordReader, token_idf
 from dgn.text.encoders.facets.compiled import Formula
 from dgn.text.encoders.facets.encoder import default_vectors
 from dgn.text.encoders.facets.formula import spelling_weights
-from dgn.text.encoders.facets.matching import read_in_languages
+from dgn.text.encoders.facets.reading import read_in_languages
 from dgn.text.languages import find_language
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows

@@ -31,13 +31,8 @@ from dgn.learn.networks import DifferentiableGreedyNetwork
 from dgn.selector import Limits, Selector
 from dgn.text.encoders.facets.encoder import FacetEncoder
 from dgn.text.encoders.facets.formula import STATISTICS, FacetSizes, FacetWeights, compute_facets
-from dgn.text.encoders.facets.matching import (
-    AXES,
-    Matches,
-    QueryMatches,
-    match_query,
-    read_queries,
-)
+from dgn.text.encoders.facets.matching import AXES, Matches, QueryMatches, match_query
+from dgn.text.encoders.facets.reading import read_queries
 from experiments.domains import DOMAINS, read_domain
 
 FOLDS = (

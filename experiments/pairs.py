@@ -160,7 +160,7 @@ def pack(folder: Path, *, english: bool = False, most: tuple[int, int] | None = 
     import safetensors.torch
 
     from dgn.selector import Limits, Selector
-    from dgn.text.encoders.facets.matching import order_of
+    from dgn.text.encoders.facets.reading import order_of
     from dgn.text.encoders.minilm.transformer import WordPieces, package_folder
     from dgn.text.spelling import normalized, title_text
     from dgn.text.words import word_spans

@@ -9,7 +9,7 @@ import pytest
 
 import dgn
 from dgn.data import Example, read_examples
-from dgn.text.encoders.facets.matching import read_queries
+from dgn.text.encoders.facets.reading import read_queries
 from dgn.text.encoders.minilm.encoder import MiniLMEncoder
 from experiments.compared import Read, divided
 from experiments.score_weight import _is_worse

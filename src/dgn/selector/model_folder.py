@@ -185,15 +185,7 @@ def read_config(folder: Path) -> ModelConfig:
             raise ValueError("another structure")
         fitted = content.get("calibration")
         calibration = None if fitted is None else Calibration.from_dict(fitted)
-    except (
-        InvalidInput,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except _UNREADABLE as error:
         raise BrokenInput(
             path, None, found=f"something else ({error})", allowed=f"a model of format {_FORMAT}"
         ) from None

@@ -18,7 +18,7 @@ from dgn.selector.limits import Limits
 from dgn.selector.search import PassageSearch
 from dgn.text.encoders import Facet
 from dgn.text.explanation import Explanation
-from dgn.text.explanation.reasons import explain_passages
+from dgn.text.explanation.replay import explain_passages
 from dgn.text.passages import Passage
 from dgn.text.query import Query
 

@@ -21,13 +21,8 @@ from dgn.data import Batch, Batches, Example, ToDevice
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import save_array
 from dgn.learn.families.base import TEACHER_LOGITS, FeatureWriter, broken_features, load_array
-from dgn.text.encoders.facets.matching import (
-    AXES,
-    Matches,
-    QueryMatches,
-    match_query,
-    read_in_languages,
-)
+from dgn.text.encoders.facets.matching import AXES, Matches, QueryMatches, match_query
+from dgn.text.encoders.facets.reading import read_in_languages
 from dgn.text.vocabulary import FACTS, WordReader
 
 _QUERIES_PER_BATCH = 64

@@ -3,13 +3,8 @@
 An `Explanation` can be printed, drawn, or read as data.
 """
 
-from dgn.text.explanation.reasons import (
-    Explanation,
-    PassedPassage,
-    SelectedPassage,
-    WordCoverage,
-    explain_passages,
-)
+from dgn.text.explanation.reasons import Explanation, PassedPassage, SelectedPassage, WordCoverage
+from dgn.text.explanation.replay import explain_passages
 
 __all__ = [
     "Explanation",

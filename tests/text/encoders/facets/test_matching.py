@@ -13,8 +13,8 @@ from dgn.text.encoders.facets.matching import (
     QueryMatches,
     TextVectors,
     match_query,
-    read_queries,
 )
+from dgn.text.encoders.facets.reading import read_queries
 from dgn.text.passages import Passage
 from dgn.text.query import Query
 from dgn.text.words import stem, written_words

@@ -30,8 +30,8 @@ from dgn.text.encoders.facets.formula import (
 )
 from dgn.text.encoders.facets.index import IndexedWords
 from dgn.text.encoders.facets.known import known_scores
-from dgn.text.encoders.facets.matching import read_in_languages
 from dgn.text.encoders.facets.questions import facets_of
+from dgn.text.encoders.facets.reading import read_in_languages
 from dgn.text.languages import ENGLISH, find_language, written_words
 from dgn.text.passages import Passage
 from dgn.text.query import Query

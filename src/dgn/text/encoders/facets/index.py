@@ -14,7 +14,7 @@ from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import PreparedPassages
 from dgn.text.encoders.facets.compiled import Formulas
-from dgn.text.encoders.facets.matching import order_of, own_tables
+from dgn.text.encoders.facets.reading import order_of, own_tables
 from dgn.text.languages import ENGLISH, LANGUAGE_CODES, found_language, settled
 from dgn.text.passages import Passage
 from dgn.text.query import Query

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Bool, Float, Int
-from dgn.core.native.facets import QueryWords, WordTable, query_words
-from dgn.errors import InvalidInput
-from dgn.text.languages import ENGLISH, query_languages
-from dgn.text.passages import Passage
-from dgn.text.query import Query
-from dgn.text.spelling import title_text
+from dgn.core.native.facets import QueryWords, WordTable
 from dgn.text.vectors import unit_rows
-from dgn.text.vocabulary import WordReader
-from dgn.text.words import pieces_of
 
 SAME_STEM = 0.9
 """The similarity of two forms of a word."""
@@ -34,9 +25,6 @@ TITLE_FROM = 0.5
 
 IDF_MIDDLE, IDF_SPREAD = 6.0, 2.0
 """(IDF − middle) / spread is about 0 and has the size of the other facts about a word."""
-
-RARITY = 1.5
-"""How much the number of passages with a word counts in languages without an IDF."""
 
 FUNCTION_WORD_SHARE = 0.2
 """How much a function word counts when two texts are compared as a whole."""
@@ -175,145 +163,6 @@ class TextVectors:
     wholes: NDArray[np.float32]
 
 
-def texts_of(query: Query, *, titles: bool = True) -> tuple[list[str], list[int]]:
-    """The texts of a query, and which of its titles each passage has.
-
-    Args:
-        query: The query.
-        titles: Whether the titles of the passages are used.
-
-    Returns:
-        The query itself, its passages, and its different titles; then, for each passage, the
-        number of its title.
-    """
-    if not query.passages:
-        raise InvalidInput("passages", found="none", allowed="at least one passage")
-    names = [passage.title if titles else "" for passage in query.passages]
-    numbers = {title: number for number, title in enumerate(dict.fromkeys(names))}
-    texts = [query.text, *query.texts, *map(title_text, numbers)]
-    return texts, [numbers[name] for name in names]
-
-
-def read_queries(
-    reader: WordReader, queries: Sequence[Query], *, titles: bool = True
-) -> tuple[list[QueryWords], WordTable]:
-    """The words of each query, of its passages and of its titles, all of them read as English.
-
-    Returns:
-        The words, and the table of all words.
-    """
-    named = [texts_of(query, titles=titles) for query in queries]
-    rows, table = reader.read([text for texts, _ in named for text in texts])
-    words: list[QueryWords] = []
-    start = 0
-    for query, (texts, title) in zip(queries, named, strict=True):
-        own = rows[start : start + len(texts)]
-        words.append(_words_of(query, own, title))
-        start += len(texts)
-    return words, table
-
-
-def read_in_languages(
-    reader: WordReader, queries: Sequence[Query], *, titles: bool = True
-) -> tuple[list[QueryWords], WordTable, list[str]]:
-    """The words of each query, of its passages and of its titles, each text in its language.
-
-    Returns:
-        The words, the table of all words, and the language of each query, which is also that of the
-        titles: they are too short to tell.
-    """
-    named = [texts_of(query, titles=titles) for query in queries]
-    pieces = [[*map(pieces_of, texts)] for texts, _ in named]
-    codes = [
-        _languages_of(query, texts, own)
-        for query, (texts, _), own in zip(queries, named, pieces, strict=True)
-    ]
-    flat = itertools.chain.from_iterable
-    languages = None
-    if any(codes):
-        each = zip(codes, pieces, strict=True)
-        languages = [*flat(own or (ENGLISH,) * len(some) for own, some in each)]
-    rows, table = reader.read_pieces([*flat(pieces)], languages)
-    words: list[QueryWords] = []
-    start = 0
-    for query, (texts, title) in zip(queries, named, strict=True):
-        words.append(_words_of(query, rows[start : start + len(texts)], title))
-        start += len(texts)
-    if languages is not None:
-        words, table = own_tables(words, table, codes)
-    return words, table, [own[0] if own else ENGLISH for own in codes]
-
-
-def _words_of(query: Query, rows: Sequence[list[int]], title: Sequence[int]) -> QueryWords:
-    if not rows[0]:
-        raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
-    return query_words(rows, title, order_of(query.passages))
-
-
-def _languages_of(
-    query: Query, texts: Sequence[str], pieces: Sequence[list[str]]
-) -> tuple[str, ...] | None:
-    """The language of each text of a query; None if all are English."""
-    if query.language is not None:
-        return None if query.language == ENGLISH else (query.language,) * len(texts)
-    count = 1 + len(query.passages)
-    found = query_languages(texts[:count], pieces[:count])
-    return found and (*found, *found[:1] * (len(texts) - count))
-
-
-def own_tables(
-    queries: Sequence[QueryWords], table: WordTable, languages: Sequence[Sequence[str] | None]
-) -> tuple[list[QueryWords], WordTable]:
-    """The same words with a table in which every query has rows of its own.
-
-    There is no IDF for languages other than English, so that the passages of the query tell how
-    rare a word is. Words of different languages are not compared by their vectors, which have
-    nothing to do with each other.
-
-    Args:
-        queries: The words of each query.
-        table: What is known about them.
-        languages: The language of each text of each query; None if all are English.
-    """
-    found: list[QueryWords] = []
-    tables: list[WordTable] = []
-    first = 0
-    for query, codes in zip(queries, languages, strict=True):
-        used, rows = np.unique(query.rows, return_inverse=True)
-        vectors, facts = table.vectors[used], table.facts[used]
-        stem = np.asarray(table.stem[used])
-        if codes is not None:
-            lengths = np.diff(query.start)
-            is_own = np.zeros(len(used), np.bool_)
-            is_own[rows[np.repeat([code == codes[0] for code in codes], lengths)]] = True
-            vectors[~is_own] = 0
-            if codes[0] != ENGLISH:
-                rarity = _rarity(query, rows, stem)
-                facts[:, 0] += np.where(is_own & (facts[:, 3] == 0), rarity, 0)
-        tables.append(WordTable(vectors, facts, stem))
-        found.append(replace(query, rows=rows.astype(np.int64) + first))
-        first += len(used)
-    parts = (
-        np.concatenate([getattr(own, name) for own in tables])
-        for name in ("vectors", "facts", "stem")
-    )
-    return found, WordTable(*parts)
-
-
-def _rarity(
-    query: QueryWords, rows: NDArray[np.int64], stem: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """[words], larger for a word of which few passages of the query have a form."""
-    passages = len(query.title)
-    lengths = np.diff(query.start)[1 : passages + 1]
-    numbers, places = np.unique(stem, return_inverse=True)
-    inside = places[rows[query.start[1] : query.start[passages + 1]]]
-    pairs = np.unique(np.repeat(np.arange(passages), lengths) * len(numbers) + inside)
-    having = np.bincount(pairs % len(numbers), minlength=len(numbers))
-    rarity = RARITY * np.log((passages + 1) / (having + 0.5))
-    return rarity[places].astype(np.float32)
-
-
 def match_query(
     words: QueryWords, table: WordTable, vectors: TextVectors | None = None
 ) -> QueryMatches:
@@ -359,31 +208,6 @@ def static_vectors(texts: Sequence[NDArray[np.int64]], table: WordTable) -> Text
         idf = table.facts[flat, 0][:, None]
         wholes[filled] = np.add.reduceat(vectors * idf, starts, axis=0)
     return TextVectors(vectors, unit_rows(wholes).astype(np.float32))
-
-
-def order_of(
-    passages: Sequence[Passage],
-) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-    """The position of each passage, whether it is known, and whether it follows the last.
-
-    Loose passages have no position, so that their order cannot matter. A document of a single
-    passage has no order either.
-    """
-    if all(passage.position is None for passage in passages):
-        count = len(passages)
-        return np.zeros(count, np.float32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    sizes = Counter(passage.document for passage in passages)
-    is_ordered = np.array([p.position is not None and sizes[p.document] > 1 for p in passages])
-    position = np.array([p.position or 0 for p in passages], np.float32)
-    follows = np.zeros(len(passages), np.bool_)
-    follows[1:] = [
-        one.position is not None
-        and before.position is not None
-        and one.document == before.document
-        and one.position == before.position + 1
-        for before, one in itertools.pairwise(passages)
-    ]
-    return position * is_ordered, is_ordered, follows
 
 
 def _compare(

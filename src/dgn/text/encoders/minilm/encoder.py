@@ -39,16 +39,9 @@ from dgn.text.encoders.facets.formula import (
     start_weights,
 )
 from dgn.text.encoders.facets.known import known_scores
-from dgn.text.encoders.facets.matching import (
-    Matches,
-    TextVectors,
-    match_query,
-    order_of,
-    read_in_languages,
-    read_queries,
-    texts_of,
-)
+from dgn.text.encoders.facets.matching import Matches, TextVectors, match_query
 from dgn.text.encoders.facets.questions import with_asked
+from dgn.text.encoders.facets.reading import order_of, read_in_languages, read_queries, texts_of
 from dgn.text.languages import ENGLISH
 from dgn.text.query import Query
 from dgn.text.spelling import normalized, title_text
