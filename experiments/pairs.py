@@ -15,7 +15,7 @@ START, END, STOP = 101, 102, 1012
 LONGEST_TEXT, NO_WORD, NUMBER = 254, 255, 254
 """The most tokens of a text; the word of a token that is in no word, and of one in a number."""
 
-LONGEST = {"query": 48, "title": 16, "passage": 96}
+LONGEST = {"query": 48, "title": 16, "passage": 192}
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ def pack(folder: Path, *, english: bool = False, most: tuple[int, int] | None = 
 
     Args:
         folder: Where to write.
-        english: Whether all English sets are packed, and not the ten domains.
+        english: Whether all 35 English kinds of text are packed, and not the ten domains.
         most: The most examples of the training part and of the dev part of each; by default all.
     """
     import safetensors.torch
@@ -164,9 +164,9 @@ def pack(folder: Path, *, english: bool = False, most: tuple[int, int] | None = 
     from dgn.text.encoders.minilm.transformer import WordPieces, package_folder
     from dgn.text.spelling import normalized, title_text
     from dgn.text.words import word_spans
-    from experiments.domains import DOMAINS, english_sets, read_domain
+    from experiments.domains import DOMAINS, KINDS, read_domain
 
-    domains = english_sets() if english else DOMAINS
+    domains = KINDS if english else DOMAINS
     pieces, selector = WordPieces(), Selector.from_pretrained("untrained")
     texts: dict[str, int] = {}
 

@@ -6,10 +6,11 @@ r"""Train MiniLM to read a query and a passage together, for the model minilm.
     python -m experiments.read_pairs embed FOLDER OUT       # on a GPU: vectors, and logits
     python -m experiments.read_pairs ship OUT/reader.npz src/dgn/models/minilm
 
-Every domain counts alike. The linear maps of the transformer change by a matrix of low rank, so
-that what is learned has 3 MB. The same command with `--rank 0` trains all weights: the
-cross-encoder that the model is compared with. A passage of a document is read with the passages
-around it (`--before`, `--after`: how many of their tokens), which often say what a pronoun means.
+A kind of text is drawn by the square root of its size. The linear maps of the transformer change by
+a matrix of low rank, so that what is learned has 3 MB. The same command with `--rank 0` trains all
+weights: the cross-encoder that the model is compared with. A passage of a document is read with the
+passages around it (`--before`, `--after`: how many of their tokens), which often say what a pronoun
+means.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MAPS = (
 _MASK = 103
 _BINARY_SHARE, _SMOOTHING = 0.3, 0.05
 _PARTS_OF_A_BATCH = 4
-_COMPARED_LAYERS = (4, 5, 6)
+_COMPARED_LAYERS = (6,)
 
 
 class Reader(nn.Module):
@@ -136,7 +137,10 @@ def _hide(tokens: Tensor, share: float) -> Tensor:
 
 
 def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
-    """Train on all domains but those left out; write the reader and the logits of both parts."""
+    """Train on all domains but those left out; write the reader and the logits of both parts.
+
+    With domains left out, the logits are those of their examples alone.
+    """
     import safetensors.torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -147,20 +151,25 @@ def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
     weights = safetensors.torch.load_file(folder / "minilm.safetensors")
     reader = Reader(weights, settings.rank, settings.dropout).to(device)
     domains = [name for name in pack.domains if name not in settings.without]
+    sizes = np.array([len(pack.rows[name, "train"]) for name in domains])
+    shares = np.sqrt(sizes) / np.sqrt(sizes).sum()
     learned = [weight for weight in reader.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(learned, settings.learning_rate, weight_decay=0.01, fused=True)
     started = time.monotonic()
     for step in range(settings.steps):
-        if settings.seconds and time.monotonic() - started > settings.seconds:
+        done = step / settings.steps
+        if settings.seconds:
+            done = max(done, (time.monotonic() - started) / settings.seconds)
+        if done >= 1:
             print(f"out of time after {step} steps", flush=True)
             break
-        rate = min(1.0, (step + 1) / 60) * max(0.02, 1 - step / settings.steps)
+        rate = min(1.0, (step + 1) / 60) * max(0.02, 1 - done)
         for group in optimizer.param_groups:
             group["lr"] = rate * settings.learning_rate
         parts: list[Pairs] = []
         golds: list[Any] = []
         while len(golds) < settings.batch:
-            rows = pack.rows[domains[int(random.integers(len(domains)))], "train"]
+            rows = pack.rows[domains[int(random.choice(len(domains), p=shares))], "train"]
             example = int(random.choice(rows))
             places = pack.window(example, settings.passages, random)
             gold = pack.gold[pack.ends[example] + places]
@@ -183,7 +192,7 @@ def train(folder: Path, out: Path, settings: argparse.Namespace) -> None:
         halves: dict[str, Any] = {n: a.astype(np.float16) for n, a in arrays.items()}
         np.savez(out / "reader.npz", **halves)
     for part in settings.parts:
-        read = _logits(reader.eval(), pack, part)
+        read = _logits(reader.eval(), pack, part, settings.without or pack.domains)
         name = {"dev": "logits.npz", "train": "train-logits.npz"}[part]
         np.savez_compressed(out / name, **read)
         _print_ranks(pack, read, part)
@@ -208,10 +217,10 @@ def _loss(logits: Tensor, golds: Sequence[Any]) -> Tensor:
 
 
 @torch.no_grad()
-def _logits(reader: Reader, pack: Pack, part: str) -> dict[str, Any]:
+def _logits(reader: Reader, pack: Pack, part: str, domains: Sequence[str]) -> dict[str, Any]:
     """The logits of all passages of a part of each domain, example after example."""
     found: dict[str, Any] = {}
-    for name in pack.domains:
+    for name in domains:
         rows = pack.rows[name, part].tolist()
         pairs = Pairs.joined(
             [pack.pairs(one, np.arange(pack.ends[one + 1] - pack.ends[one])) for one in rows]
@@ -224,7 +233,7 @@ def _logits(reader: Reader, pack: Pack, part: str) -> dict[str, Any]:
 def _print_ranks(pack: Pack, logits: dict[str, Any], part: str) -> None:
     """The recall at 1, 3, 5 and 7 of ranking by the logits alone."""
     means: list[Any] = []
-    for name in pack.domains:
+    for name in logits:
         recalls: list[Any] = []
         place = 0
         for one in pack.rows[name, part]:
@@ -247,8 +256,7 @@ def compare(folder: Path, out: Path) -> None:
 
     The files `words-LAYER.npy` have, for each example, the texts (its passages and its different
     titles) by the words of the query: the largest cosine of a word of the text, in steps of 1/255.
-    `texts.npz` has the cosines of query and passage as wholes, and the vectors of all texts in
-    the 64 directions in which they differ most.
+    `texts.npz` has the cosines of query and passage as wholes.
     """
     import safetensors.torch
 
@@ -310,16 +318,7 @@ def compare(folder: Path, out: Path) -> None:
             kept.append((best.clamp(0, 1) * 255).round().to(torch.uint8).reshape(-1))
     for layer, kept in zip(_COMPARED_LAYERS, near, strict=True):
         np.save(out / f"words-{layer}.npy", torch.cat(kept).cpu().numpy())
-    centred = wholes - wholes.mean(0)
-    linalg: Any = torch.linalg  # which has no types
-    directions: Tensor = linalg.eigh(centred.T @ centred)[1][:, -64:]
-    small = wholes @ directions
-    scale = small.abs().max()
-    np.savez_compressed(
-        out / "texts.npz",
-        cosines=torch.cat(cosines).cpu().numpy(),
-        vectors=(small / scale * 127).round().to(torch.int8).cpu().numpy(),
-    )
+    np.savez_compressed(out / "texts.npz", cosines=torch.cat(cosines).cpu().numpy())
 
 
 @torch.no_grad()
@@ -362,7 +361,7 @@ def embed(folder: Path, out: Path, model: Path, context: tuple[int, int]) -> Non
             state[name] = own[key].to(device)
     reader.load_state_dict(state)
     for part in ("train", "dev"):
-        read = _logits(reader, pack, part)
+        read = _logits(reader, pack, part, pack.domains)
         np.savez_compressed(out / f"{part}-logits.npz", **read)
         _print_ranks(pack, read, part)
 
@@ -399,7 +398,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     packing = commands.add_parser("pack")
     packing.add_argument("folder", type=Path)
-    packing.add_argument("--english", action="store_true", help="all English sets, not the ten")
+    packing.add_argument("--english", action="store_true", help="all 35 kinds of text, not the ten")
     packing.add_argument("--most", type=int, nargs=2, metavar=("TRAIN", "DEV"), help="examples")
     shipping = commands.add_parser("ship")
     shipping.add_argument("reader", type=Path)
