@@ -1,7 +1,7 @@
 """Matched queries as small files, so that they travel to a machine with more cores.
 
-Similarities are kept in steps of 1/255. The vectors of texts as wholes are kept in the directions in
-which they differ most, in steps of 1/127; `directions` leads back.
+Similarities are kept in steps of 1/255. Vectors are kept in the directions in which passages differ
+most, in steps of 1/127; `directions` leads back.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ def save(path: Path, kinds: Mapping[str, Kind], directions: NDArray[np.float32])
         "words": np.array([len(row.words.facts) for row in rows], np.int32),
         "hards": np.array([len(row.hard) for row in rows], np.int32),
         "facts": np.concatenate([row.words.facts for row in rows]).astype(np.float16),
+        "vectors": _steps(np.concatenate([row.words.vectors for row in rows]) @ directions),
         "gold": np.concatenate([row.gold for row in rows]),
         "hard": np.concatenate([row.hard for row in rows]).astype(np.uint16),
         "teacher": np.concatenate([row.teacher for row in rows]).astype(np.float16),
@@ -100,7 +101,7 @@ def save(path: Path, kinds: Mapping[str, Kind], directions: NDArray[np.float32])
     for name in AXES:
         parts = [row.matches[name] for row in rows]
         if name in _VECTORS:
-            parts = [np.round(np.clip(part @ directions, -1, 1) * 127) for part in parts]
+            parts = [_steps(part @ directions) for part in parts]
         if name in _SHARES:
             parts = [np.round(np.clip(part, 0, 1) * 255) for part in parts]
         kind: Any = np.float16
@@ -133,7 +134,7 @@ def load(path: Path) -> tuple[dict[str, Kind], NDArray[np.float32]]:
     }
     parts = {name: _parts(found[f"match/{name}"], sizes[axes]) for name, axes in AXES.items()}
     words, hards = found["words"].astype(np.int64), found["hards"].astype(np.int64)
-    facts = _parts(found["facts"], words)
+    facts, vectors = _parts(found["facts"], words), _parts(found["vectors"], words)
     by_item = {name: _parts(found[name], items) for name in ("gold", "teacher")}
     hard = _parts(found["hard"], hards)
     rows: list[Row] = []
@@ -146,9 +147,8 @@ def load(path: Path) -> tuple[dict[str, Kind], NDArray[np.float32]]:
             matches[name] = array.astype(np.float32) / scale
             if name in ("query", "follows"):
                 matches[name] = array.astype(np.int64 if name == "query" else np.bool_)
-        known = facts[row].astype(np.float32)
-        nothing = np.zeros((len(known), dimension), np.float32)
-        table = WordTable(nothing, known, np.arange(len(known)))
+        known, own = facts[row].astype(np.float32), vectors[row].astype(np.float32) / 127
+        table = WordTable(own, known, np.arange(len(known)))
         gold, teacher = (by_item[name][row] for name in ("gold", "teacher"))
         rows.append(
             Row(matches, table, gold, hard[row].astype(np.int64), teacher.astype(np.float32))
@@ -160,6 +160,10 @@ def load(path: Path) -> tuple[dict[str, Kind], NDArray[np.float32]]:
         kinds[name] = Kind(rows[place:middle], rows[middle:end])
         place = end
     return kinds, found["directions"]
+
+
+def _steps(vectors: NDArray[Any]) -> NDArray[np.int8]:
+    return np.round(np.clip(vectors, -1, 1) * 127).astype(np.int8)
 
 
 def _parts(flat: NDArray[Any], sizes: NDArray[np.int64]) -> Sequence[NDArray[Any]]:
