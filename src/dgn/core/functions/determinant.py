@@ -203,7 +203,7 @@ def _block(rows: Array, items: Items) -> Float[Array, "batch items items"]:
     return namespace(rows).take_along_axis(rows, index, axis=2)
 
 
-def _compact(level: Float[Array, "batch rows width"]) -> Float[Array, "batch rows width"]:
+def _compact(level: Float[Array, "batch rows width"]) -> Float[Array, "batch kept width"]:
     """At most one row for each column: with more rows, their product is kept instead."""
     xp, columns = namespace(level), (level.shape[2] - 1) // 2
     if level.shape[1] <= columns:

@@ -103,9 +103,9 @@ class GraphCut(_PairSum):
         return True  # it is modular: 2 · redundancy · Σ_{a∈A, q∈Q} s_aq
 
     def check(self, items: Items, context: State | None = None) -> None:
-        check_range("redundancy", cast_like(self.redundancy, items.features))
+        redundancy = cast_like(self.redundancy, items.features)
+        heaviest = check_range("redundancy", redundancy if redundancy.ndim else redundancy[None])
         largest = check_range("features", items.features)
-        heaviest = cast_like(self.redundancy, items.features).max().item()
         _check_size(items, largest, 1 + 2 * heaviest)
         check_matrix(items, context, self)
 
