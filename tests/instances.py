@@ -82,14 +82,15 @@ def _deep(w: np.ndarray, chosen: np.ndarray) -> float:
 ASKED = np.array([[0.5, 0.0, 0.9, 0.3, 1.0]])
 
 
-def _asked_state(f: SetFunction) -> State:
-    query = Items(ASKED)
+def _asked_state() -> State:
+    f, query = FeatureCoverage(), Items(ASKED)
     return f.add(query, f.empty(query), np.ones((1, 1)))
 
 
-def _shared_best(w: np.ndarray, chosen: np.ndarray) -> float:
-    best = [max((row[u] for row in chosen), default=0.0) for u in range(len(w))]
-    return sum(w[u] * min(best[u], ASKED[0, u]) for u in range(len(w)))
+def _shared(w: np.ndarray, chosen: np.ndarray) -> float:
+    value = _summed(math.log1p)
+    both = np.concatenate([chosen, ASKED])
+    return value(w, chosen) + value(w, ASKED) - value(w, both)
 
 
 KINDS = {
@@ -117,8 +118,7 @@ KINDS = {
         lambda w: DeepSubmodular((cast_like(MIXED, w) * w, cast_like(LAST, w)), Sqrt()), _deep
     ),
     "mutual_information": Kind(
-        lambda w: MutualInformation(FacilityLocation(w), _asked_state(FacilityLocation())),
-        _shared_best,
+        lambda w: MutualInformation(FeatureCoverage(w), _asked_state()), _shared
     ),
 }
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from dgn.core.arrays import Array, Float, cast_like, device_of, namespace
 from dgn.core.functions.base import Items, SetFunction, State, check_maker, check_range
 from dgn.core.functions.concave import INCREASING, Concave, Sqrt
@@ -105,7 +107,7 @@ class DeepSubmodular(SetFunction):
     def check(self, items: Items, context: State | None = None) -> None:
         largest = check_range("features", items.features)
         limits = namespace(items.features).finfo(items.features.dtype)
-        reached = items.size * largest
+        reached, lost = items.size * largest, 0.0
         if context is not None:
             check_maker(context, "DeepSubmodular")
             reached += check_range("context", context.level)
@@ -113,19 +115,40 @@ class DeepSubmodular(SetFunction):
             heaviest = check_range(f"layers[{place}]", cast_like(layer, items.features))
             # φ is concave with φ(0) = 0, and at most max(x, 1) for every φ of dgn.
             reached = max(reached, 1.0) * max(1.0, heaviest * layer.shape[1])
+            # Products below the smallest normal number are lost, and φ makes them larger.
+            passed = heaviest * self._raised(lost)
+            lost = layer.shape[1] * (passed + float(limits.smallest_normal))
         if reached > float(limits.max):
             raise InvalidInput(
                 "features",
                 message=f"features contains {largest:g}, and the layers may raise sums of it to "
                 f"more than {items.features.dtype} can hold; scale the features or the layers.",
             )
-        least = float(limits.smallest_normal) / float(limits.eps)
-        if 0 < largest < least:
+        units = self.layers[-1].shape[0] if self.layers else items.features.shape[2]
+        least = units * max(self._raised(lost), float(limits.smallest_normal)) / float(limits.eps)
+        if self._has_less(least, items):
             raise InvalidInput(
                 "features",
-                message=f"features contains nothing larger than {largest:g}, which is too small "
-                f"for {items.features.dtype}; scale the features, or use a wider dtype.",
+                message=f"The values of a set are too small for {items.features.dtype}; scale the "
+                "features or the layers, or use a wider dtype.",
             )
+
+    def _raised(self, amount: float) -> float:
+        """φ of one number."""
+        return float(self.concave.of(np.asarray([amount], np.float64))[0])
+
+    def _has_less(self, least: float, items: Items) -> bool:
+        """Whether the best item of a set is worth less than this, and more than nothing."""
+        xp = namespace(items.features)
+        best = xp.max(self.gains(items, self.empty(items)), axis=1)
+        if bool(xp.all(best >= least)):
+            return False
+        # The same function of zeros and ones: something is worth nothing only if it is 0 there.
+        ones = [xp.astype(cast_like(one, best) > 0, best.dtype) for one in self.layers]
+        plain = DeepSubmodular(tuple(ones), self.concave)
+        present = Items(xp.astype(items.features > 0, best.dtype))
+        counts = xp.max(plain.gains(present, plain.empty(present)), axis=1) > 0
+        return bool(xp.any(counts & (best < least)))
 
     def _weights(self, like: Array) -> Iterator[Float[Array, "inputs outputs"]]:
         return (namespace(like).matrix_transpose(cast_like(one, like)) for one in self.layers)
