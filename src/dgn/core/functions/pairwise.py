@@ -86,9 +86,9 @@ class GraphCut(_PairSum):
     Examples:
         >>> import numpy as np
         >>> from dgn.core.search import greedy
-        >>> similarity = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.2], [0.0, 0.2, 1.0]])
+        >>> similarity = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.2]])
         >>> greedy(GraphCut(0.5), similarity, k=2).indices
-        (1, 2)
+        (0, 2)
     """
 
     redundancy: Any = 0.5

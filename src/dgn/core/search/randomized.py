@@ -121,7 +121,7 @@ def double_greedy(
         >>> from dgn.core.functions import GraphCut
         >>> path = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
         >>> print(double_greedy(GraphCut(1.0), path))
-        selected 0 (+1), 2 (+1): 100% of the best possible set
+        selected 1 (+2): at least 66.6% of the best possible set
     """
     seed = checked_count(seed, "seed", 0)
     items = checked_items(objective, items, context, takes_any_gain=True)
