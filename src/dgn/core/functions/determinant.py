@@ -34,7 +34,8 @@ class LogDeterminant(SetFunction):
     A step costs O(items · selected) by an incremental Cholesky factorization (Chen et al., 2018).
     Where an item depends on the selected ones up to rounding, its pivot counts as the rounding of
     its diagonal entry, so that a gain is about −36 (in float64) and not −∞. The value of a soft set
-    s is log det(I + diag(s) (K + ridge · I − I)) (Gillenwater et al., 2012).
+    s is log det(I + diag(s) (K + ridge · I − I)) (Gillenwater et al., 2012). A kernel of at most
+    2,048 items is refused if it has a negative eigenvalue; larger ones are not checked for that.
 
     Args:
         ridge: At least 0.
