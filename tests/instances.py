@@ -13,11 +13,18 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from dgn.core.arrays import cast_like
 from dgn.core.functions import (
+    DeepSubmodular,
+    DisparityMin,
+    DisparitySum,
     FacilityLocation,
     FeatureCoverage,
+    GraphCut,
     Items,
+    LogDeterminant,
     Mixture,
+    MutualInformation,
     OneMinusExp,
     Power,
     ProbabilisticCoverage,
@@ -61,6 +68,31 @@ def _mixed_by_columns(w: np.ndarray, chosen: np.ndarray) -> float:
     return w[0] * best + w[1] * _summed(math.sqrt)(w[2:], right)
 
 
+MIXED = np.array([[1.0, 2.0, 0.0, 0.5, 0.0], [0.0, 0.3, 1.0, 1.0, 2.0], [0.7, 0.0, 0.0, 0.0, 1.0]])
+LAST = np.array([[1.0, 0.0, 0.5], [0.2, 2.0, 1.0]])
+
+
+def _deep(w: np.ndarray, chosen: np.ndarray) -> float:
+    units = [math.sqrt(sum(row[u] for row in chosen)) for u in range(len(w))]
+    for layer in (MIXED * w, LAST):
+        units = [math.sqrt(sum(a * x for a, x in zip(row, units, strict=True))) for row in layer]
+    return sum(units)
+
+
+ASKED = np.array([[0.5, 0.0, 0.9, 0.3, 1.0]])
+
+
+def _asked_state() -> State:
+    f, query = FeatureCoverage(), Items(ASKED)
+    return f.add(query, f.empty(query), np.ones((1, 1)))
+
+
+def _shared(w: np.ndarray, chosen: np.ndarray) -> float:
+    value = _summed(math.log1p)
+    both = np.concatenate([chosen, ASKED])
+    return value(w, chosen) + value(w, ASKED) - value(w, both)
+
+
 KINDS = {
     "log1p": Kind(FeatureCoverage, _summed(math.log1p)),
     "sqrt": Kind(lambda w: FeatureCoverage(w, Sqrt()), _summed(math.sqrt)),
@@ -82,7 +114,73 @@ KINDS = {
         ),
         _mixed_by_columns,
     ),
+    "deep": Kind(
+        lambda w: DeepSubmodular((cast_like(MIXED, w) * w, cast_like(LAST, w)), Sqrt()), _deep
+    ),
+    "mutual_information": Kind(
+        lambda w: MutualInformation(FeatureCoverage(w), _asked_state()), _shared
+    ),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class PairKind:
+    """A function of a matrix of all items: how to build it, its definition, and what is true.
+
+    Attributes:
+        function: The function.
+        define: Its value by definition, of the matrix and the chosen items.
+        is_distance: Whether the matrix has distances; otherwise it is a kernel of vectors.
+    """
+
+    function: SetFunction
+    define: Callable[[np.ndarray, tuple[int, ...]], float]
+    is_distance: bool = False
+
+
+def _cut(redundancy: float) -> Callable[[np.ndarray, tuple[int, ...]], float]:
+    return lambda s, chosen: math.fsum(
+        [
+            *(s[i, a] for i in range(len(s)) for a in chosen),
+            *(-redundancy * s[a, b] for a in chosen for b in chosen),
+        ]
+    )
+
+
+def _determinant(ridge: float) -> Callable[[np.ndarray, tuple[int, ...]], float]:
+    def define(kernel: np.ndarray, chosen: tuple[int, ...]) -> float:
+        own = kernel[np.ix_(chosen, chosen)] + ridge * np.eye(len(chosen))
+        return float(np.linalg.slogdet(own)[1]) if chosen else 0.0
+
+    return define
+
+
+def _pair_distances(d: np.ndarray, chosen: tuple[int, ...]) -> list[float]:
+    return [d[a, b] for a, b in itertools.combinations(sorted(set(chosen)), 2)]
+
+
+PAIRS = {
+    "cut_monotone": PairKind(GraphCut(0.5), _cut(0.5)),
+    "cut": PairKind(GraphCut(1.0), _cut(1.0)),
+    "determinant": PairKind(LogDeterminant(), _determinant(1.0)),
+    "determinant_ridge": PairKind(LogDeterminant(0.2), _determinant(0.2)),
+    "process": PairKind(LogDeterminant(0.0), _determinant(0.0)),
+    "disparity_sum": PairKind(DisparitySum(), lambda d, a: sum(_pair_distances(d, a)), True),
+    "disparity_min": PairKind(
+        DisparityMin(), lambda d, a: min(_pair_distances(d, a), default=0.0), True
+    ),
+}
+
+
+def random_matrix(kind: str, seed: int, size: int) -> np.ndarray:
+    """Distances of points, or a kernel of full rank of non-negative vectors."""
+    random = np.random.default_rng(seed)
+    points = random.random((size, 3)) * 2
+    if PAIRS[kind].is_distance:
+        return np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
+    points[random.random(points.shape) < 0.2] = 0.0
+    kernel = points @ points.T + np.diag(random.uniform(0.2, 0.7, size))
+    return (kernel + kernel.T) / 2
 
 
 @dataclass(frozen=True, eq=False)

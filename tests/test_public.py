@@ -20,10 +20,12 @@ FUNCTIONS = {
     *("Concave", "FacilityLocation", "FeatureCoverage", "Items", "Log1p", "Mixture"),
     *("OneMinusExp", "Power", "ProbabilisticCoverage", "Saturated", "SetFunction", "Sqrt"),
     *("State", "WeightedCoverage", "as_items"),
+    *("ConditionalGain", "DeepSubmodular", "DisparityMin", "DisparitySum", "GraphCut"),
+    *("LogDeterminant", "MutualInformation"),
 }
 SEARCHES = {
     *("Certificate", "Selection", "Selections", "budgeted_greedy", "exact", "explain", "greedy"),
-    *("lazy_greedy", "stochastic_greedy", "top_k"),
+    *("double_greedy", "lazy_greedy", "random_greedy", "stochastic_greedy", "top_k"),
 }
 LEARN = {
     *("Choice",),
@@ -45,6 +47,8 @@ TOP = {
     *ERRORS,
     *("FacilityLocation", "FeatureCoverage", "Items", "Mixture", "ProbabilisticCoverage"),
     *("SetFunction", "State"),
+    *("ConditionalGain", "DeepSubmodular", "DisparityMin", "DisparitySum", "GraphCut"),
+    *("LogDeterminant", "MutualInformation"),
     *("Document", "Explanation", "Limits", "Passage", "PassageIndex", "PassageSelection"),
     *("Query", "Receipt", "Selector", "vector_function"),
 }

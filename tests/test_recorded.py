@@ -16,12 +16,14 @@ from models import shipped
 
 RECORDED = Path(__file__).parent / "recorded"
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
+RECORDED_KINDS = list(KINDS)[:9]
+"""The functions that there were when the sets were recorded."""
 EQUAL = {(41, "budgeted_greedy")}
 """One item is worth what greedy's two are, up to the last digit: either of them may be selected."""
 
 
 def search(seed: int) -> dict[str, Selection]:
-    kind, size, k = list(KINDS)[seed % len(KINDS)], 3 + seed % 10, 1 + seed % 5
+    kind, size, k = RECORDED_KINDS[seed % 9], 3 + seed % 10, 1 + seed % 5
     instance = random_instance(kind, seed, size)
     f, features = instance.objective, instance.features
     random = np.random.default_rng(seed)

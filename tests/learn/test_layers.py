@@ -14,7 +14,7 @@ from dgn.core.search import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.relaxations import Gumbel, Relaxation, Softmax, StraightThrough
-from instances import KINDS, random_instance
+from instances import KINDS, PAIRS, random_instance, random_matrix
 
 TEMPERATURES = [0.01, 0.1, 1.0, 4.0, 100.0]
 RELAXATIONS = [Softmax(), StraightThrough(), Gumbel(), StraightThrough(Gumbel())]
@@ -176,6 +176,32 @@ def test_prior_multiplies_the_probability_of_every_layer() -> None:
 def test_temperatures_that_are_not_allowed(temperature: float) -> None:
     with pytest.raises(InvalidInput, match="temperature must be greater than 0; got"):
         UnfoldedGreedy(2, temperature)(FeatureCoverage(), Items(torch.ones(2, 2)))
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_layers_train_through_functions_of_a_matrix(kind: str) -> None:
+    objective = PAIRS[kind].function
+    matrix = torch.from_numpy(random_matrix(kind, 2, 5))[None].requires_grad_()
+    for relaxation in (Softmax(), StraightThrough()):
+        unfolded = UnfoldedGreedy(3, 0.5, relaxation)(objective, Items(matrix))
+        (gradient,) = torch.autograd.grad(unfolded.log_probs.sum() + unfolded.value.sum(), matrix)
+        assert torch.isfinite(gradient).all()
+        assert gradient.abs().sum() > 0
+    found = greedy(objective, matrix.detach()[0], 3)
+    cold = UnfoldedGreedy(len(found), 1e-4)(objective, Items(matrix.detach()))
+    chosen = cold.log_probs[0].argmax(dim=1).tolist()
+    if kind.startswith("disparity"):  # all items of the first step are equal
+        assert cold.log_probs[0, 0].exp().tolist() == pytest.approx([0.2] * 5)
+    else:
+        assert chosen == list(found.indices)
+
+    def run(matrix: Tensor) -> tuple[Tensor, ...]:
+        unfolded = UnfoldedGreedy(2, 0.7)(objective, Items(matrix * positive))
+        return unfolded.log_probs, unfolded.value
+
+    positive = matrix.detach() > 0  # distances of 0 cannot become smaller
+
+    assert torch.autograd.gradcheck(run, (matrix,))
 
 
 def test_zero_layers_are_refused() -> None:

@@ -13,8 +13,10 @@ import pytest
 
 from dgn.core.functions import (
     Concave,
+    DeepSubmodular,
     FacilityLocation,
     FeatureCoverage,
+    GraphCut,
     Log1p,
     OneMinusExp,
     Power,
@@ -36,7 +38,7 @@ CONCAVE: dict[str, tuple[Concave, Callable[[np.ndarray], np.ndarray]]] = {
     "one_minus_exp": (OneMinusExp(), lambda x: -np.expm1(-x)),
     "saturated": (Saturated(1e3), lambda x: np.minimum(x, Exact(1e3))),
 }
-KINDS = [*CONCAVE, "facility_location", "probabilistic"]
+KINDS = [*CONCAVE, "facility_location", "probabilistic", "deep"]
 SEARCHES = {
     "greedy": lambda f, x: greedy(f, x, K),
     "lazy": lambda f, x: lazy_greedy(f, x, K),
@@ -64,6 +66,8 @@ def value_of(kind: str, weights: np.ndarray, chosen: np.ndarray) -> np.longdoubl
         return (by * rows.max(axis=0)).sum()
     if kind == "probabilistic":
         return (by * (1 - np.prod(1 - rows, axis=0))).sum()
+    if kind == "deep":
+        return np.sqrt((by * np.sqrt(rows.sum(axis=0))).sum())
     return (by * CONCAVE[kind][1](rows.sum(axis=0))).sum()
 
 
@@ -72,6 +76,8 @@ def objective_of(kind: str, weights: np.ndarray) -> SetFunction:
         return FacilityLocation(weights)
     if kind == "probabilistic":
         return ProbabilisticCoverage(weights)
+    if kind == "deep":
+        return DeepSubmodular((weights[None],), Sqrt())
     return FeatureCoverage(weights, CONCAVE[kind][0])
 
 
@@ -110,6 +116,33 @@ def test_the_certificate_holds_over_the_full_range(kind: str, dtype: type) -> No
     assert check(kind, dtype, "greedy", range(150)) > 30
     for search in ("lazy", "stochastic", "exact", "budgeted"):
         check(kind, dtype, search, range(150, 175))
+
+
+@pytest.mark.skipif(np.finfo(Exact).maxexp <= 1024, reason="no extended precision here")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("redundancy", [0.25, 0.5])
+def test_the_certificate_of_a_graph_cut_holds_over_the_full_range(
+    redundancy: float, dtype: type
+) -> None:
+    answered = 0
+    eps = np.finfo(np.float32 if dtype is np.float16 else dtype).eps
+    for seed in range(150):
+        half = np.triu(anywhere(np.random.default_rng(seed), dtype, (SIZE, SIZE)))
+        matrix = half + np.triu(half, 1).T
+        try:
+            found = greedy(GraphCut(redundancy), matrix, K)
+        except InvalidInput:
+            continue
+        wide = matrix.astype(Exact)
+        values = {
+            chosen: wide[:, chosen].sum() - Exact(redundancy) * wide[np.ix_(chosen, chosen)].sum()
+            for chosen in itertools.combinations(range(SIZE), K)
+        }
+        answered += 1
+        reached = values[tuple(sorted(found.indices))]
+        assert found.certificate.ratio * max(values.values()) <= reached * Exact(1 + 40 * eps)
+        assert abs(found.values[-1] - reached) <= 40 * eps * reached
+    assert answered > 30
 
 
 @pytest.mark.slow

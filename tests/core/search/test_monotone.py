@@ -1,4 +1,4 @@
-"""No certificate is ever false: a function that is not monotone is refused."""
+"""No certificate is ever false: a negative gain is refused, or expected if f says so."""
 
 import itertools
 from dataclasses import dataclass
@@ -6,14 +6,26 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dgn.core.functions import FeatureCoverage, Items, Log1p, Mixture, SetFunction, State
+from dgn.core.functions import (
+    DisparityMin,
+    DisparitySum,
+    FeatureCoverage,
+    GraphCut,
+    Items,
+    Log1p,
+    Mixture,
+    SetFunction,
+    State,
+)
 from dgn.core.search import (
     Selection,
     _checks,
     budgeted_greedy,
+    double_greedy,
     exact,
     greedy,
     lazy_greedy,
+    random_greedy,
     stochastic_greedy,
 )
 from dgn.errors import InvalidInput
@@ -91,10 +103,70 @@ def test_a_negative_gain_is_refused_and_named(search) -> None:
         search(Cut(graph), np.ones((2, 1)), 2)
 
 
-@pytest.mark.parametrize("search", [greedy, lazy_greedy, stochastic_greedy, exact])
+@pytest.mark.parametrize("search", [stochastic_greedy, exact])
 def test_a_function_that_says_that_it_is_not_monotone_is_refused(search) -> None:
-    with pytest.raises(InvalidInput, match="Cut says that it is not monotone"):
+    with pytest.raises(InvalidInput, match="Cut says that it is not monotone, and this search"):
         search(Cut(np.zeros((3, 3)), claims=False), np.ones((3, 1)), 2)
+
+
+def by_budget(f: SetFunction, features: np.ndarray, k: int) -> Selection:
+    return budgeted_greedy(f, features, np.ones(len(features)), float(k))
+
+
+def in_groups(f: SetFunction, features: np.ndarray, k: int) -> Selection:
+    return greedy(f, features, k, groups=np.zeros(len(features), int), max_per_group=k)
+
+
+@pytest.mark.parametrize("search", [greedy, lazy_greedy, by_budget, in_groups])
+def test_searches_stop_where_nothing_is_gained(search) -> None:
+    stopped = 0
+    for seed in range(150):
+        graph, k = random_graph(seed), 1 + seed % 6
+        found = search(GraphCut(1.0), graph, k)
+        assert all(gain > 0 for gain in found.gains)
+        inside = np.isin(np.arange(len(graph)), found.indices)
+        assert found.certificate.value == pytest.approx(graph[inside][:, ~inside].sum())
+        best = best_cut(graph, k)
+        assert found.certificate.bound >= best - 1e-9
+        assert found.certificate.ratio * best <= found.certificate.value + 1e-9
+        stopped += len(found) < k
+        if search is lazy_greedy:
+            assert found.indices == greedy(GraphCut(1.0), graph, k).indices
+    assert stopped > 20
+
+
+def test_pinned_items_may_cost_something() -> None:
+    graph = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    found = greedy(GraphCut(1.0), graph, 3, pinned=[0, 1, 2])
+    assert found.gains == pytest.approx([2.0, 0.0, -2.0])
+    assert str(found) == "selected 0 (+2), 1 (+0), 2 (-2): 100% of the best possible set"
+    worse = greedy(GraphCut(2.0), graph, 2, pinned=[0, 1])
+    assert worse.values[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lazy_greedy,
+        stochastic_greedy,
+        exact,
+        by_budget,
+        random_greedy,
+        lambda f, x, _: double_greedy(f, x),
+    ],
+)
+def test_a_function_that_is_not_submodular_is_refused(search) -> None:
+    with pytest.raises(InvalidInput, match=r"DisparitySum is not submodular, .*; use greedy"):
+        search(DisparitySum(), 1 - np.eye(4), 2)
+
+
+@pytest.mark.parametrize("f", [DisparitySum(), DisparityMin()])
+def test_greedy_promises_nothing_for_a_function_that_is_not_submodular(f: SetFunction) -> None:
+    for options in ({}, {"pinned": [1]}):
+        found = greedy(f, 1 - np.eye(4), 3, **options)
+        assert len(found) == 3
+        assert found.certificate.ratio == 0.0
+        assert "no bound of the best possible set is known" in str(found)
 
 
 def test_large_sets_are_checked_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from dgn.core.arrays import Array, Float, device_of, is_array, namespace
 from dgn.errors import InvalidInput
@@ -36,12 +33,15 @@ class Items:
         single: Whether the features were given as one set, without a batch axis. Maximizers then
             return one `Selection` instead of `Selections`.
         has_padding: False if it is known that every item is real.
+        places: [batch, items], the number of each item in the set that it is a part of, or None
+            for a whole set. A function of pairs of items finds the column of an item by it.
     """
 
     features: Array
     mask: Array = None
     single: bool = field(init=False, default=False)
     has_padding: bool = field(init=False, default=True)
+    places: Array = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         features = _as_batch("features", self.features, dimensions=3)
@@ -80,18 +80,27 @@ class Items:
         """The number of items per set, padding included."""
         return self.features.shape[1]
 
+    @property
+    def numbers(self) -> Array:
+        """The number of each item in the whole set, [batch, items], also where `places` is None."""
+        if self.places is not None:
+            return self.places
+        xp, shape = namespace(self.features), (self.batch, self.size)
+        return xp.broadcast_to(xp.arange(self.size, device=device_of(self.features)), shape)
+
     def widened(self) -> Items:
         """The same items, in float32 if they have half precision, in which sums are wrong."""
         xp = namespace(self.features)
         if xp.finfo(self.features.dtype).bits >= 32:
             return self
-        items = _trusted(xp.astype(self.features, xp.float32), self.mask)
+        items = _trusted(xp.astype(self.features, xp.float32), self.mask, self.places)
         object.__setattr__(items, "single", self.single)
         return items
 
     def slice(self, start: int, stop: int) -> Items:
         """The items from `start` to `stop` of every set, without a copy."""
-        return _trusted(self.features[:, start:stop, :], self.mask[:, start:stop])
+        places = self.numbers[:, start:stop]
+        return _trusted(self.features[:, start:stop, :], self.mask[:, start:stop], places)
 
     def gather(self, indices: Array) -> Items:
         """Some items of a single set, as one new set per row of `indices`, [rows, chosen]."""
@@ -100,22 +109,27 @@ class Items:
         flat = xp.reshape(indices, (-1,))
         shape = (rows, chosen, self.features.shape[2])
         features = xp.reshape(xp.take(self.features[0], flat, axis=0), shape)
-        return _trusted(features, xp.reshape(xp.take(self.mask[0], flat, axis=0), (rows, chosen)))
+        mask = xp.reshape(xp.take(self.mask[0], flat, axis=0), (rows, chosen))
+        places = indices if self.places is None else self.places[0][indices]
+        return _trusted(features, mask, places)
 
     def repeat(self, batch: int) -> Items:
         """A single set as a batch of that many equal sets, without a copy."""
         xp = namespace(self.features)
         features = xp.broadcast_to(self.features, (batch, *self.features.shape[1:]))
-        return _trusted(features, xp.broadcast_to(self.mask, (batch, self.size)))
+        places = self.places
+        places = None if places is None else xp.broadcast_to(places, (batch, self.size))
+        return _trusted(features, xp.broadcast_to(self.mask, (batch, self.size)), places)
 
     def ordered(self, order: Array) -> Items:
         """The items of every set in another order; `order` is [batch, items]."""
         rows = namespace(order).arange(self.batch, device=device_of(order))[:, None]
-        return _trusted(self.features[rows, order], self.mask[rows, order])
+        places = order if self.places is None else self.places[rows, order]
+        return _trusted(self.features[rows, order], self.mask[rows, order], places)
 
     def columns(self, columns: slice) -> Items:
         """The same items with some of their features only."""
-        return _trusted(self.features[:, :, columns], self.mask)
+        return _trusted(self.features[:, :, columns], self.mask, self.places)
 
     def of_set(self, row: int) -> Items:
         """One set of the batch with a copy of its own features, without padding at its end."""
@@ -125,11 +139,14 @@ class Items:
         return _trusted(
             xp.asarray(self.features[row : row + 1, :size, :], copy=True),
             xp.asarray(self.mask[row : row + 1, :size], copy=True),
+            None if self.places is None else self.places[row : row + 1, :size],
         )
 
     def first_set(self) -> Items:
         """The first set of the batch, without a copy."""
-        return _trusted(self.features[:1], self.mask[:1])
+        return _trusted(
+            self.features[:1], self.mask[:1], None if self.places is None else self.places[:1]
+        )
 
     def check_filled(self) -> None:
         """Raise InvalidInput if a set has no real item at all."""
@@ -175,7 +192,7 @@ class State:
 
 
 class SetFunction(ABC):
-    """A monotone submodular function f of a set of items, with f(∅) = 0.
+    """A function f of a set of items with f(∅) = 0, submodular unless it says otherwise.
 
     Derive from it for a function of your own; for sums over features, WeightedCoverage already has
     most of the work done. Four methods are enough for every search and for the unfolded network:
@@ -194,7 +211,8 @@ class SetFunction(ABC):
     along: `f.gains(part, f.empty(part, state))` must equal the gains of the same items in
     `f.gains(items, state)`. A function that keeps data of its own per item, for example a
     similarity matrix with one row per item, breaks this rule; these maximizers refuse it, and
-    `greedy` accepts it.
+    `greedy` accepts it. Such a matrix can be the features instead: `items.numbers` says which
+    column belongs to each item of a part.
 
     The other methods are optional. They have defaults that fit any function.
     """
@@ -225,11 +243,27 @@ class SetFunction(ABC):
         """Whether it is known that no item ever has a negative gain.
 
         Returns:
-            True if the function guarantees it. False if an item may have a negative gain; searches
-            refuse such a function, because their certificates would be false. None, the default,
-            if it is not known; a search then refuses the first negative gain that it sees.
+            True if the function guarantees it. False if an item may have a negative gain: `greedy`,
+            `lazy_greedy` and `budgeted_greedy` then stop where no item has a positive gain, with a
+            certificate that needs no monotonicity; `stochastic_greedy` and `exact` refuse it. None,
+            the default, if it is not known; a search then refuses the first negative gain that it
+            sees.
         """
         return None
+
+    @property
+    def submodular(self) -> bool:
+        """Whether the gain of an item never grows as the set grows; True by default.
+
+        `greedy` searches a function that is not submodular without a certificate, and takes k
+        items whatever their gains are; the other searches refuse it.
+        """
+        return True
+
+    @property
+    def information_submodular(self) -> bool:
+        """Whether f(A) + f(Q) − f(A ∪ Q) is known to be submodular in A for every set Q."""
+        return False
 
     def contributions(self, items: Items, state: State) -> Float[Array, "batch items width"]:
         """The gains, feature by feature; they sum to `gains` over the last axis.
@@ -281,12 +315,13 @@ def as_items(items: Items | Array) -> Items:
     return items if isinstance(items, Items) else Items(items)
 
 
-def _trusted(features: Array, mask: Array) -> Items:
+def _trusted(features: Array, mask: Array, places: Array = None) -> Items:
     """Items made of parts of other items, which were checked and cleaned when they were made."""
     items = object.__new__(Items)
     object.__setattr__(items, "features", features)
     object.__setattr__(items, "mask", mask)
     object.__setattr__(items, "has_padding", True)
+    object.__setattr__(items, "places", places)
     return items
 
 
@@ -351,24 +386,3 @@ def check_maker(state: State, maker: str) -> None:
             found=f"a state of {state.maker or 'another function'}",
             allowed=f"a state that {maker} made",
         )
-
-
-def check_extent(extent: Callable[[], tuple[Array, Array] | None], features: Array) -> None:
-    """Raise InvalidInput if values of sets are too large or too small for the dtype."""
-    with np.errstate(all="ignore"):
-        found = extent()
-    if found is None:
-        return
-    xp, dtype = namespace(features), features.dtype
-    limits = xp.finfo(dtype)
-    reached, highest = found
-    # Below this, the smallest differences between values are lost.
-    least = float(limits.smallest_normal) / float(limits.eps)
-    for wrong, size in ((~(highest <= float(limits.max)), "large"), (reached < least, "small")):
-        if bool(xp.any(wrong)):
-            row = int(xp.nonzero(wrong)[0][0])
-            raise InvalidInput(
-                "features",
-                message=f"The values of set {row} are too {size} for {dtype}; scale the features "
-                "or the weights, or use a wider dtype.",
-            )

@@ -18,6 +18,14 @@ from dgn.errors import InvalidInput
 class Concave(ABC):
     """A non-decreasing concave function of x ≥ 0 with φ(0) = 0."""
 
+    @property
+    def has_convex_slope(self) -> bool:
+        """Whether it is known that φ' is convex: φ flattens out more and more slowly.
+
+        Mutual information is submodular then (see `dgn.core.functions.MutualInformation`).
+        """
+        return False
+
     @abstractmethod
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         """φ(x)."""
@@ -31,6 +39,10 @@ class Concave(ABC):
 @dataclass(frozen=True)
 class Log1p(Concave):
     """φ(x) = log(1 + x), the paper's."""
+
+    @property
+    def has_convex_slope(self) -> bool:
+        return True
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return namespace(x).log1p(x)
@@ -57,6 +69,10 @@ class Power(Concave):
         if not 0.01 <= self.exponent <= 1:
             raise InvalidInput("exponent", found=f"{self.exponent:g}", allowed="from 0.01 to 1")
 
+    @property
+    def has_convex_slope(self) -> bool:
+        return True
+
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, self.exponent)
 
@@ -77,6 +93,10 @@ class Power(Concave):
 class Sqrt(Concave):
     """φ(x) = √x. Its slope at 0, which is infinite, counts as ½ in gradients."""
 
+    @property
+    def has_convex_slope(self) -> bool:
+        return True
+
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, 0.5)
 
@@ -92,6 +112,10 @@ class Sqrt(Concave):
 @dataclass(frozen=True)
 class OneMinusExp(Concave):
     """φ(x) = 1 − exp(−x), which never exceeds 1."""
+
+    @property
+    def has_convex_slope(self) -> bool:
+        return True
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return -namespace(x).expm1(-x)
@@ -120,3 +144,7 @@ class Saturated(Concave):
         xp = namespace(x)
         room = xp.maximum(self.cap - x, xp.zeros_like(x))
         return xp.minimum(step, room)
+
+
+INCREASING = (Log1p, Power, Sqrt, OneMinusExp, Saturated)
+"""Functions that are known never to decrease."""

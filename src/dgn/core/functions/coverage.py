@@ -23,7 +23,15 @@ from dgn.core.functions.base import (
     Items,
     State,
 )
-from dgn.core.functions.concave import Concave, Log1p, OneMinusExp, Power, Saturated, Sqrt
+from dgn.core.functions.concave import (
+    INCREASING,
+    Concave,
+    Log1p,
+    OneMinusExp,
+    Power,
+    Saturated,
+    Sqrt,
+)
 from dgn.core.functions.weighted import WeightedCoverage, as_array
 from dgn.core.numerics import safe_divide
 from dgn.errors import InvalidInput
@@ -34,9 +42,6 @@ _FINEST_SHARE = 1e-5
 _LOG1P = Log1p()
 _SCALE_FREE = (Log1p, Power, Sqrt, OneMinusExp)
 """Functions whose values are neither tiny nor huge where their argument is not."""
-
-_INCREASING = (*_SCALE_FREE, Saturated)
-"""Functions that are known never to decrease."""
 
 _DEFAULT: Any = None
 """Stands for log(1 + x): torch.compile cannot trace a default value that is an object."""
@@ -80,7 +85,11 @@ class FeatureCoverage(WeightedCoverage):
 
     @property
     def monotone(self) -> bool | None:
-        return True if type(self.concave) in _INCREASING else None
+        return True if type(self.concave) in INCREASING else None
+
+    @property
+    def information_submodular(self) -> bool:
+        return self.concave.has_convex_slope
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return self.concave.of(level)
@@ -145,6 +154,10 @@ class FacilityLocation(WeightedCoverage):
     def monotone(self) -> bool | None:
         return True
 
+    @property
+    def information_submodular(self) -> bool:
+        return True
+
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return level
 
@@ -183,6 +196,10 @@ class ProbabilisticCoverage(WeightedCoverage):
 
     @property
     def monotone(self) -> bool | None:
+        return True
+
+    @property
+    def information_submodular(self) -> bool:
         return True
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:

@@ -11,10 +11,10 @@ from dgn.core.functions.base import (
     Items,
     SetFunction,
     State,
-    check_extent,
     check_maker,
     check_range,
 )
+from dgn.core.functions.weighted import check_extent
 from dgn.errors import InvalidInput
 
 
@@ -110,6 +110,14 @@ class Mixture(SetFunction):
     def monotone(self) -> bool | None:
         parts = {f.monotone for f in self.functions}
         return False if False in parts else None if None in parts else True
+
+    @property
+    def submodular(self) -> bool:
+        return all(f.submodular for f in self.functions)
+
+    @property
+    def information_submodular(self) -> bool:
+        return all(f.information_submodular for f in self.functions)
 
     def counted(self) -> Mixture:
         first = self.functions[0].counted()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -22,7 +23,6 @@ from dgn.core.functions.base import (
     Items,
     SetFunction,
     State,
-    check_extent,
     check_maker,
     check_range,
 )
@@ -88,7 +88,7 @@ class WeightedCoverage(SetFunction):
             level = xp.full(shape, self.initial_level, dtype=features.dtype, device=device)
         else:
             check_maker(context, type(self).__name__)
-            level = _context_level(context, items)
+            level = context_level(context, items)
         outside = xp.ones((items.batch, items.size), dtype=features.dtype, device=device)
         return State(level, outside, maker=type(self).__name__)
 
@@ -267,9 +267,10 @@ def _row_of(values: Array, row: int) -> Array:
     return namespace(values).asarray(values[row : row + 1], copy=True)
 
 
-def _context_level(context: State, items: Items) -> Array:
+def context_level(context: State, items: Items, width: int | None = None) -> Array:
+    """The level of a context for every set of the batch; by default, it has as many features."""
     level = cast_like(context.level, items.features)
-    batch, width = items.batch, items.features.shape[2]
+    batch, width = items.batch, items.features.shape[2] if width is None else width
     if level.shape[-1] != width or level.shape[0] not in {1, batch}:
         raise InvalidInput(
             "context",
@@ -277,4 +278,25 @@ def _context_level(context: State, items: Items) -> Array:
             allowed=f"a state with a level of shape ({batch}, {width}), or (1, {width}) for all "
             "sets",
         )
-    return namespace(level).broadcast_to(level, (batch, width))
+    return namespace(level).broadcast_to(level, (batch, *level.shape[1:]))
+
+
+def check_extent(extent: Callable[[], tuple[Array, Array] | None], features: Array) -> None:
+    """Raise InvalidInput if values of sets are too large or too small for the dtype."""
+    with np.errstate(all="ignore"):
+        found = extent()
+    if found is None:
+        return
+    xp, dtype = namespace(features), features.dtype
+    limits = xp.finfo(dtype)
+    reached, highest = found
+    # Below this, the smallest differences between values are lost.
+    least = float(limits.smallest_normal) / float(limits.eps)
+    for wrong, size in ((~(highest <= float(limits.max)), "large"), (reached < least, "small")):
+        if bool(xp.any(wrong)):
+            row = int(xp.nonzero(wrong)[0][0])
+            raise InvalidInput(
+                "features",
+                message=f"The values of set {row} are too {size} for {dtype}; scale the features "
+                "or the weights, or use a wider dtype.",
+            )

@@ -28,8 +28,25 @@ _PROBED = 32
 _LARGEST_PROBE = 1 << 22
 
 
-def checked_items(objective: Any, items: Items | Array, context: State | None) -> Items:
-    """The items, after their values, the context and the weights of the objective were checked."""
+def checked_items(
+    objective: Any,
+    items: Items | Array,
+    context: State | None,
+    *,
+    needs_submodular: bool = True,
+    needs_monotone: bool = False,
+    takes_any_gain: bool = False,
+) -> Items:
+    """The items, after their values, the context and the weights of the objective were checked.
+
+    Args:
+        objective: What was passed as a set function.
+        items: The items, or their features.
+        context: The context of the search.
+        needs_submodular: Whether the search relies on gains that never grow.
+        needs_monotone: Whether the search relies on gains that are never negative.
+        takes_any_gain: Whether it does not matter to the search if gains may be negative.
+    """
     if not isinstance(objective, SetFunction):
         raise InvalidInput(
             "objective",
@@ -38,21 +55,45 @@ def checked_items(objective: Any, items: Items | Array, context: State | None) -
         )
     items = as_items(items).widened()
     items.check_filled()
+    name = type(objective).__name__
+    if needs_submodular and not objective.submodular:
+        raise InvalidInput(
+            "objective",
+            message=f"{name} is not submodular, and this search relies on gains that never grow; "
+            "use greedy, which searches it without a certificate.",
+        )
+    if needs_monotone and objective.monotone is False:
+        raise InvalidInput(
+            "objective",
+            message=f"{name} says that it is not monotone, and this search needs a function that "
+            "never decreases when an item is added; use greedy or random_greedy.",
+        )
     objective.check(items, context)
-    _check_monotone(objective, items, context)
+    if not takes_any_gain:
+        _check_monotone(objective, items, context)
     return items
+
+
+def may_fall(objective: SetFunction) -> bool:
+    """Whether a search stops where no gain is positive, because none will be positive later.
+
+    Its certificate is then that of the first prefix: f(best) ≤ the sum of the largest positive
+    gains needs submodularity alone, and bounds by later prefixes need a monotone function too.
+    """
+    return objective.monotone is False and objective.submodular
 
 
 def check_gains(objective: SetFunction, gains: Array, mask: Array, scale: Array) -> None:
     """Raise InvalidInput if an item has a negative gain: no certificate would hold.
 
     Args:
-        objective: A function that is known to be monotone is not checked.
+        objective: Only a function that does not say whether it is monotone is checked; searches
+            expect negative gains of one that says that it is not.
         gains: [batch, items].
         mask: [batch, items], False for padding.
         scale: [batch], the size of the values, of which rounding is a tiny share.
     """
-    if objective.monotone:
+    if objective.monotone is not None or not objective.submodular:
         return
     xp = namespace(gains)
     least = -_ROUNDING * float(xp.finfo(gains.dtype).eps) * (1 + xp.abs(scale))
@@ -62,26 +103,19 @@ def check_gains(objective: SetFunction, gains: Array, mask: Array, scale: Array)
         raise InvalidInput(
             "objective",
             message=f"The objective is not monotone: item {item} of set {row} has the gain "
-            f"{gains[row, item].item():.3g}. The searches of dgn, and their certificates, need a "
-            "function that never decreases when an item is added.",
+            f"{gains[row, item].item():.3g}. If it should be so, its property monotone has to be "
+            "False: greedy then stops where nothing is gained, and random_greedy has a guarantee.",
         )
 
 
 def _check_monotone(objective: SetFunction, items: Items, context: State | None) -> None:
-    """Raise InvalidInput if the function says that it is not monotone, or is found not to be.
+    """Raise InvalidInput if a function that does not say whether it is monotone is not.
 
     The gain of an item is smallest given all other items, so that these gains decide. They are
     computed if there are few items; in large sets, searches check the gains that they meet.
     """
-    if objective.monotone:
+    if objective.monotone is not None or not objective.submodular:
         return
-    if objective.monotone is False:
-        raise InvalidInput(
-            "objective",
-            message=f"{type(objective).__name__} says that it is not monotone; the searches of "
-            "dgn, and their certificates, need a function that never decreases when an item is "
-            "added.",
-        )
     if items.size * math.prod(items.features.shape) > _LARGEST_PROBE:
         return
     xp = namespace(items.features)

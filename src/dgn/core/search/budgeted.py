@@ -39,7 +39,8 @@ def budgeted_greedy(
     the best single item that fits. With an exponent of 1 among them, they reach at least
     ½·(1 − 1/e) of the best possible value (Leskovec et al., 2007; without k and groups). Items
     that do not fit any more are skipped. An item without a gain is not selected; where nothing
-    fits, nothing is.
+    fits, nothing is. For a function that is not monotone, there is the certificate alone, by the
+    first prefix.
 
     Args:
         objective: The set function f.

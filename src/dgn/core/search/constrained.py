@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dgn.core import native
 from dgn.core.arrays import Array, Bool, Float, Int, device_of, namespace
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.search._checks import check_gains, compiled_for_numpy
+from dgn.core.search._checks import check_gains, compiled_for_numpy, may_fall
 from dgn.core.search.constraints import Constraints
 from dgn.core.search.room import Room
 from dgn.core.search.selection import Selections
@@ -160,7 +160,11 @@ def constrained_greedy(
     """Greedy by gain within constraints, with numbers as precise as the features."""
     start = begin(objective, items, context, constraints)
     found = search(objective, items, start.state, constraints.room(items.mask, k))
-    selections = start.completed(found)
+    return as_precise(start.completed(found), items)
+
+
+def as_precise(selections: Selections, items: Items) -> Selections:
+    """The selections with numbers in the dtype of the features."""
     xp, dtype = namespace(items.features), items.features.dtype
     return Selections(
         indices=selections.indices,
@@ -181,7 +185,8 @@ def search(
     """Greedy in a room: each time the allowed item with the largest gain / cost**exponent.
 
     With costs, an item without a gain is not selected, and items that do not fit any more are
-    skipped; without costs, the search goes on as long as an item is allowed.
+    skipped; without costs, the search goes on as long as an item is allowed, or has a gain if the
+    function is not monotone.
     """
     divisors = None
     if room.costs is not None and exponents is not None:
@@ -245,7 +250,7 @@ def search_plainly(
     reached = xp.zeros(items.batch, dtype=xp.float64, device=device_of(items.features))
     bounds, scale = xp.full_like(reached, xp.inf), xp.ones_like(reached)[:, None]
     taken = xp.zeros_like(counts)
-    kept = state
+    kept, stops = state, may_fall(objective)
     single: tuple[Array, Array] | None = None
     indices: list[Array] = []
     gains: list[Array] = []
@@ -257,9 +262,10 @@ def search_plainly(
         if single is None:
             single = best_available(all_gains, allowed)
             scale = powers_below(single[1])[:, None]
-        bounds = xp.minimum(bounds, reached + room.largest_gain(all_gains, scale))
+        if objective.submodular and not (stops and indices):
+            bounds = xp.minimum(bounds, reached + room.largest_gain(all_gains, scale))
         compared = compared & (counts > taken)[:, None]
-        if costs is not None:
+        if costs is not None or stops:
             compared = compared & (all_gains > 0)
         if quotas is not None:
             compared = compared & (xp.take_along_axis(quotas, room.groups, axis=1) > 0)

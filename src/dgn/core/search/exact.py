@@ -76,7 +76,7 @@ def exact(
         InvalidInput: The function contradicts itself: a search over parts of the set and a search
             over the whole set give different values.
     """
-    items = checked_items(objective, items, context)
+    items = checked_items(objective, items, context, needs_monotone=True)
     count, max_nodes = checked_count(k), checked_count(max_nodes, "max_nodes")
 
     constraints = Constraints.of(

@@ -18,6 +18,7 @@ from dgn.core.search._checks import (
     checked_items,
     compiled_coverage,
     is_usual,
+    may_fall,
     unbatched,
 )
 from dgn.core.search.constrained import begin, best_available, constrained_greedy, one_hot
@@ -48,6 +49,11 @@ def greedy(
     et al., 1978); the certificate says how much for this particular set. Ties go to the lowest
     index, no item is selected twice, and a set with fewer than k items returns all of them. With
     groups, the value is at least 1/2 of the best possible one (Fisher et al., 1978).
+
+    If f says that it is not monotone, the search stops where no item has a positive gain; it has no
+    guarantee (`random_greedy` has), and its certificate is that of the first prefix, which needs
+    submodularity alone. If f says that it is not submodular, k items are selected whatever their
+    gains are, and the certificate proves nothing.
 
     Args:
         objective: The set function f.
@@ -86,7 +92,7 @@ def greedy(
         selection = _search_at_once(objective, items, k)
         if selection is not None:
             return selection
-    items = checked_items(objective, items, context)
+    items = checked_items(objective, items, context, needs_submodular=False)
     constraints = Constraints.of(items.mask, k, single=items.single, **limits)
     return unbatched(search_sets(objective, items, context, constraints, k), items)
 
@@ -228,9 +234,12 @@ def _search(
     indices: list[Array] = []
     gains: list[Array] = []
     seen: list[Array] = []
+    stops = may_fall(objective)
     for _ in range(min(k, items.size)):
         seen.append(objective.gains(items, state))
         check_gains(objective, seen[-1], available, objective.value(state))
+        if stops:
+            available = available & (seen[-1] > 0)
         index, gain = best_available(seen[-1], available)
         running = xp.any(available, axis=1)
         selected = one_hot(index, items.size) & running[:, None]
@@ -238,10 +247,14 @@ def _search(
         state = objective.add(items, state, xp.astype(selected, items.features.dtype))
         indices.append(xp.where(running, index, -1))
         gains.append(xp.where(running, gain, 0.0))
-    seen.append(objective.gains(items, state))
-    check_gains(objective, seen[-1], available, objective.value(state))
     chosen, added = xp.stack(indices, axis=1), xp.stack(gains, axis=1)
     values = xp.cumulative_sum(added, axis=1)
+    if stops or not objective.submodular:
+        positive = xp.maximum(seen[0], xp.zeros_like(seen[0]))
+        bounds = largest_sum(positive, k) if stops else xp.full_like(values[:, -1], xp.inf)
+        return Selections.of(chosen, added, values, bounds)
+    seen.append(objective.gains(items, state))
+    check_gains(objective, seen[-1], available, objective.value(state))
     return Selections.of(chosen, added, values, _least_bound(values, xp.stack(seen, axis=1), k))
 
 

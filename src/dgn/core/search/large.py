@@ -22,6 +22,7 @@ from dgn.core.search._checks import (
     checked_count,
     checked_items,
     compiled_for_numpy,
+    may_fall,
     over_sets,
 )
 from dgn.core.search.constraints import Constraints
@@ -50,7 +51,8 @@ def lazy_greedy(
 
     A gain never grows as the set grows, so an old gain is an upper bound of the current one. Only
     items whose bound reaches the top are evaluated again. The certificate is that of the first and
-    the last prefix.
+    the last prefix; of the first alone if f says that it is not monotone, where the search stops as
+    greedy does.
 
     Args:
         objective: The set function f. It must be evaluable on parts of a set (see SetFunction).
@@ -85,14 +87,15 @@ def lazy_greedy(
         room = growing.begin(constraints, k)
         quotas = Quotas(room)
         queue = _CeilingQueue(growing.all_gains(), room.allowed[0])
-        bound = growing.bound(queue.ceilings, room)
+        bound, stops = growing.bound(queue.ceilings, room), may_fall(function)
         for step in range(int(room.counts[0])):
             best = _pop_best(queue, growing, quotas, step)
-            if best is None:
+            if best is None or (stops and best[1] <= 0):
                 break
             growing.select(*best)
             quotas.take(best[0])
-        return growing.finish(min(bound, growing.bound(growing.all_gains(), room)))
+        last = math.inf if stops else growing.bound(growing.all_gains(), room)
+        return growing.finish(min(bound, last))
 
     constraints = Constraints.of(items.mask, k, single=items.single, **limits)
     return over_sets(search, objective, items, context, constraints)
@@ -147,7 +150,7 @@ def stochastic_greedy(
         large = sparse_set(objective, items, context)
         constraints = Constraints.of(large.mask, k, single=True, given=given, pinned=pinned)
         return search_samples(large, k, seed, epsilon, constraints)
-    items = checked_items(objective, items, context)
+    items = checked_items(objective, items, context, needs_monotone=True)
 
     def search(
         function: SetFunction, own: Items, context: State | None, constraints: Constraints

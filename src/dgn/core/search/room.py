@@ -90,7 +90,7 @@ class Room:
             scale: [batch, 1], the powers of 2 that scale gains to about 1, for a budget.
         """
         xp = namespace(gains)
-        gains = xp.where(self.allowed, gains, xp.zeros_like(gains))
+        gains = xp.where(self.allowed & ~(gains < 0), gains, xp.zeros_like(gains))
         counted = gains
         if self.groups is not None:
             counted = _within_quotas(gains, self.groups, self.quotas)

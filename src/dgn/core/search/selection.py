@@ -3,7 +3,9 @@
 The certificate is a proof about this particular set. For any set A and any k, submodularity gives
 f(best) ≤ f(A) + the k largest gains given A. Each prefix of a greedy search provides such a bound
 at no extra cost; the smallest of them, divided into the value that was reached, is usually far
-better than 1 − 1/e. It is a statement about f: whether f is the right function is another question.
+better than 1 − 1/e. (If f is not monotone, the empty prefix alone gives one, f(best) ≤ the k
+largest positive gains.) It is a statement about f: whether f is the right function is another
+question.
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ class Certificate:
         """At least this share of the best possible value was reached; 1 is optimal."""
         if math.isnan(self.bound):
             return 0.0  # nothing is proved
-        return 1.0 if self.bound <= self.value else self.value / self.bound
+        return 1.0 if self.bound <= self.value else max(0.0, self.value) / self.bound
 
     def __str__(self) -> str:
         if self.ratio == 1:
             return "100% of the best possible set"
+        if self.bound == math.inf:
+            return "no bound of the best possible set is known"
         # Rounded down: a certificate must not promise more than it proves.
         return f"at least {math.floor(1000 * self.ratio) / 10:.1f}% of the best possible set"
 
@@ -74,7 +78,7 @@ class Selection:
         if not self.indices:
             return "selected nothing"
         pairs = zip(self.indices, self.gains, strict=True)
-        items = ", ".join(f"{index} (+{gain:.3g})" for index, gain in pairs)
+        items = ", ".join(f"{index} ({gain:+.3g})" for index, gain in pairs)
         return f"selected {items}: {self.certificate}"
 
 
@@ -151,7 +155,8 @@ class Selections:
         xp = namespace(self.values)
         reached = self.values[:, -1]
         is_optimal = self.bounds <= reached
-        ratios = reached / xp.where(is_optimal, xp.ones_like(reached), self.bounds)
+        worth = xp.maximum(reached, xp.zeros_like(reached))
+        ratios = worth / xp.where(is_optimal, xp.ones_like(reached), self.bounds)
         ratios = xp.where(is_optimal, xp.ones_like(reached), ratios)
         # A bound that is not a number proves nothing.
         return xp.where(xp.isnan(self.bounds), xp.zeros_like(reached), ratios)
