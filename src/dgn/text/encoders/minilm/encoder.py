@@ -44,7 +44,7 @@ from dgn.text.encoders.facets.matching import Matches, QueryMatches, TextVectors
 from dgn.text.encoders.facets.questions import with_asked
 from dgn.text.encoders.facets.reading import order_of, read_in_languages, read_queries, texts_of
 from dgn.text.encoders.minilm.index import IndexedVectors
-from dgn.text.encoders.minilm.package import TextTokens, WordPieces, weights_file
+from dgn.text.encoders.minilm.package import TextTokens, WordPieces, read_weights, weights_file
 from dgn.text.encoders.minilm.reading import MOST_AROUND, PairReader, TextReader, reader_shapes
 from dgn.text.languages import ENGLISH
 from dgn.text.passages import Passage
@@ -119,8 +119,9 @@ class MiniLMEncoder(Encoder):
     ) -> None:
         self.weights, self._reader, self._around, self._read = weights, dict(reader), around, read
         self._words = replace(weights, relevance_weight=np.zeros(0, np.float32))
-        self._texts = TextReader()
-        self._pairs = PairReader(reader, around) if reader else None
+        base = read_weights()
+        self._texts = TextReader(base)
+        self._pairs = PairReader(base, reader, around) if reader else None
         self._pieces = WordPieces()
         self.reader = WordReader(default_vectors(), token_idf())
         self._spelling = Formula(spelling_weights(self.reader.vectors.dimension))

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.transformer import Transformer
-from dgn.text.encoders.minilm.package import END, HEADS, START, TextTokens, read_weights
+from dgn.text.encoders.minilm.package import END, HEADS, START, TextTokens
 from dgn.text.vectors import unit_rows
 from dgn.text.words import word_spans
 
 _TEXT_WINDOW, _TEXT_OVERLAP = 254, 64
-_PASSAGE_WINDOW, _PASSAGE_OVERLAP = 96, 32
+PASSAGE_WINDOW, _PASSAGE_OVERLAP = 96, 32
 _LONGEST_QUERY, _LONGEST_TITLE = 48, 16
 _TITLE_END = 1012
 """A full stop, as MiniLM's tokenizer writes it."""
@@ -38,10 +38,14 @@ MOST_AROUND = 160
 
 @final
 class TextReader:
-    """Texts by themselves: a vector for every word, and one for the whole."""
+    """Texts by themselves: a vector for every word, and one for the whole.
 
-    def __init__(self) -> None:
-        self._transformer = Transformer(read_weights(), HEADS)
+    Args:
+        base: MiniLM's weights.
+    """
+
+    def __init__(self, base: Mapping[str, NDArray[np.float32]]) -> None:
+        self._transformer = Transformer(base, HEADS)
 
     def __call__(
         self, texts: Sequence[str], tokens: Sequence[TextTokens]
@@ -92,14 +96,23 @@ class PairReader:
     """A query together with a passage, and with what stands around the passage.
 
     Args:
+        base: MiniLM's weights.
         arrays: What was trained; see `MiniLMEncoder`.
         around: How many tokens before and after a passage are read with it.
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], around: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        base: Mapping[str, NDArray[np.float32]],
+        arrays: Mapping[str, NDArray[Any]],
+        around: tuple[int, int],
+    ) -> None:
         named = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-        changes = {name: named[f"{name}.up"] @ named[f"{name}.down"] for name in map_names()}
-        self._transformer = Transformer(read_weights(changes), HEADS)
+        changed = dict(base)
+        for name in map_names():
+            change = named[f"{name}.up"] @ named[f"{name}.down"]
+            changed[f"{name}.weight"] = base[f"{name}.weight"] + change
+        self._transformer = Transformer(changed, HEADS)
         self._layers = {name: named[name] for name in named if name.startswith(("pool", "score"))}
         self._around = around
 
@@ -136,7 +149,7 @@ class PairReader:
         named = [*title[:_LONGEST_TITLE], _TITLE_END] if title else []
         asked = [START, *query[:_LONGEST_QUERY], END]
         found: list[tuple[list[int], list[int]]] = []
-        for first, last in windows(len(passage), _PASSAGE_WINDOW, _PASSAGE_OVERLAP):
+        for first, last in windows(len(passage), PASSAGE_WINDOW, _PASSAGE_OVERLAP):
             # Inside a passage, its own tokens stand around a window.
             left = passage[:first] if first else earlier
             right = passage[last:] if last < len(passage) else later
