@@ -225,29 +225,38 @@ static void gelu(float *x, int64_t count) {
     }
 }
 
-static int64_t filled(int64_t count) { return (count + COLUMNS - 1) / COLUMNS * COLUMNS; }
+static int64_t filled(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* The keys of one head next to each other, and the weights of some queries: room for attention. */
-enum { QUERIES = 4 };
+/* How many tokens ask together: what is loaded meets all of them. */
+enum { QUERIES = 8 };
+
+/* The products of some queries with AT_ONCE vectors of keys, [depth, padded]. */
+INLINE void weigh_some(int rows, int at_once, const float *const query[QUERIES], const float *keys,
+                       int64_t depth, int64_t padded, float *weights) {
+    VECTOR sums[QUERIES][2];
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < at_once; v++)
+            sums[r][v] = (VECTOR){0};
+    for (int64_t d = 0; d < depth; d++) {
+        VECTOR own[2];
+        for (int v = 0; v < at_once; v++)
+            own[v] = load_f(keys + d * padded + v * WIDTH);
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < at_once; v++)
+                sums[r][v] += own[v] * query[r][d];
+    }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < at_once; v++)
+            store(weights + r * padded + v * WIDTH, sums[r][v]);
+}
 
 INLINE void weigh(int rows, const float *const query[QUERIES], const float *keys, int64_t depth,
                   int64_t padded, float *weights) {
-    enum { VECTORS_AT_ONCE = 4 };
-    for (int64_t first = 0; first < padded; first += VECTORS_AT_ONCE * WIDTH) {
-        VECTOR sums[QUERIES][VECTORS_AT_ONCE];
-        for (int r = 0; r < rows; r++)
-            for (int v = 0; v < VECTORS_AT_ONCE; v++)
-                sums[r][v] = (VECTOR){0};
-        for (int64_t d = 0; d < depth; d++)
-            for (int v = 0; v < VECTORS_AT_ONCE; v++) {
-                const VECTOR own = load_f(keys + d * padded + first + v * WIDTH);
-                for (int r = 0; r < rows; r++)
-                    sums[r][v] += own * query[r][d];
-            }
-        for (int r = 0; r < rows; r++)
-            for (int v = 0; v < VECTORS_AT_ONCE; v++)
-                store(weights + r * padded + first + v * WIDTH, sums[r][v]);
-    }
+    int64_t first = 0;
+    for (; first + 2 * WIDTH <= padded; first += 2 * WIDTH)
+        weigh_some(rows, 2, query, keys + first, depth, padded, weights + first);
+    if (first < padded)
+        weigh_some(rows, 1, query, keys + first, depth, padded, weights + first);
 }
 
 /* exp(x - largest) over its sum; 0 after `count`. */
@@ -268,20 +277,33 @@ static void softmax(float *x, int64_t count, int64_t padded, float scale) {
         store(x + j, load_f(x + j) * inverse);
 }
 
+INLINE void mix_some(int rows, int at_once, const float *weights, int64_t padded,
+                     const float *values, int64_t stride, int64_t count, int64_t first,
+                     float *const to[QUERIES]) {
+    VECTOR sums[QUERIES][2];
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < at_once; v++)
+            sums[r][v] = (VECTOR){0};
+    for (int64_t j = 0; j < count; j++) {
+        VECTOR own[2];
+        for (int v = 0; v < at_once; v++)
+            own[v] = load_f(values + j * stride + first + v * WIDTH);
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < at_once; v++)
+                sums[r][v] += own[v] * weights[r * padded + j];
+    }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < at_once; v++)
+            store(to[r] + first + v * WIDTH, sums[r][v]);
+}
+
 INLINE void mix(int rows, const float *weights, int64_t padded, const float *values, int64_t stride,
                 int64_t count, int64_t depth, float *const to[QUERIES]) {
-    for (int64_t d = 0; d < depth; d += WIDTH) {
-        VECTOR sums[QUERIES];
-        for (int r = 0; r < rows; r++)
-            sums[r] = (VECTOR){0};
-        for (int64_t j = 0; j < count; j++) {
-            const VECTOR own = load_f(values + j * stride + d);
-            for (int r = 0; r < rows; r++)
-                sums[r] += own * weights[r * padded + j];
-        }
-        for (int r = 0; r < rows; r++)
-            store(to[r] + d, sums[r]);
-    }
+    int64_t first = 0;
+    for (; first + 2 * WIDTH <= depth; first += 2 * WIDTH)
+        mix_some(rows, 2, weights, padded, values, stride, count, first, to);
+    if (first < depth)
+        mix_some(rows, 1, weights, padded, values, stride, count, first, to);
 }
 
 INLINE void some_queries(int rows, const float *states, int64_t row, int64_t width, int64_t head,
@@ -312,6 +334,11 @@ static void attend(const float *states, int64_t count, int64_t queries, int64_t 
         int64_t row = 0;
         for (; row + QUERIES <= queries; row += QUERIES)
             some_queries(QUERIES, states, row, width, head, depth, count, padded, keys, weights, seen);
+        if (row + QUERIES / 2 <= queries) {
+            some_queries(QUERIES / 2, states, row, width, head, depth, count, padded, keys, weights,
+                         seen);
+            row += QUERIES / 2;
+        }
         for (; row < queries; row++)
             some_queries(1, states, row, width, head, depth, count, padded, keys, weights, seen);
     }

@@ -111,7 +111,7 @@ class PairReader:
         changed = dict(base)
         for name in map_names():
             change = named[f"{name}.up"] @ named[f"{name}.down"]
-            changed[f"{name}.weight"] = base[f"{name}.weight"] + change
+            changed[f"{name}.weight"] = (base[f"{name}.weight"] + change).astype(np.float32)
         self._transformer = Transformer(changed, HEADS)
         self._layers = {name: named[name] for name in named if name.startswith(("pool", "score"))}
         self._around = around
