@@ -42,7 +42,7 @@ typedef struct {
     int64_t texts;
     int64_t only_first; /* whether only the vector of the first token of each text is wanted */
     float *vectors;     /* [tokens, width], or [texts, width] if only the first is wanted */
-    float *work;        /* room for dgn_transform_work numbers, 64 bytes aligned or not */
+    float *work;        /* room for dgn_transform_work numbers */
 } dgn_texts;
 
 #endif
