@@ -3,14 +3,16 @@ r"""What is lost if the reader of the model minilm reads only the passages that 
     python -m experiments.read_fewer --queries 60 --out experiments/results/read-fewer.json
 
 For the first dev queries of each set, recall at k: without the reader; with the best m passages
-read; with all of them; with all of them, but only the first window of each; and, with `--torch`,
-with all of them and weights that are not rounded to 8 bits.
+read, or a share of all of them; with all of them; with all of them, but only the first window of
+each; and, with `--torch`, all of this with weights that are not rounded to 8 bits.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +21,8 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import Items
+from dgn.core.functions import FeatureCoverage, Items
+from dgn.core.search import Selection, greedy
 from dgn.data import Example
 from dgn.files import write_atomically
 from dgn.selector import Limits, Selector
@@ -29,7 +32,7 @@ from dgn.text.query import Query
 from experiments.domains import DOMAINS, english_sets, read_domain
 
 KS = (1, 3, 5, 7)
-READ = (4, 6, 8, 10, 12)
+READ, SHARES = (4, 6, 8, 12), (0.0, 0.25, 0.4, 0.5)
 _EVERYTHING = 4096
 
 
@@ -47,16 +50,16 @@ def variants(encoder: MiniLMEncoder, query: Query) -> Iterator[tuple[str, Any, I
     by_words[..., -1] = 0
     yield "all", objective, items
     yield "words", objective, Items(by_words, items.mask)
-    worth = (np.log1p(by_words[0]) * objective.weights).sum(axis=-1)
-    is_first = np.array(query.twins) == np.arange(len(query.twins))
-    order = np.argsort(np.where(is_first, -worth, np.inf), kind="stable")
-    for count in READ:
+    first = np.flatnonzero(np.array(query.twins) == np.arange(len(query.twins)))
+    function = FeatureCoverage(objective.weights[0], target=objective.target[0])
+    found = cast("Selection", greedy(function, by_words[0, first], len(first)))
+    order = first[list(found.indices)]
+    for least, share in itertools.product(READ, SHARES):
+        count = max(least, math.ceil(share * len(first)))
         few = by_words.copy()
         few[0, order[:count], -1] = relevance[order[:count]]
-        yield f"best {count}", objective, Items(few, items.mask)
-        others = few.copy()
-        others[0, order[count:], -1] = relevance[order[:count]].min()
-        yield f"best {count}, others as the least", objective, Items(others, items.mask)
+        name = f"best {least}" + (f" or {share:.0%}" if share else "")
+        yield name, objective, Items(few, items.mask)
 
 
 def first_window(count: int, size: int, overlap: int) -> list[tuple[int, int]]:
