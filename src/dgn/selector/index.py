@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from dgn.array_files import map_arrays, write_arrays
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import only_writer
+from dgn.parallel import single_threaded_blas
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
 from dgn.text.encoders.base import PreparedPassages
@@ -123,8 +125,9 @@ class PassageIndex:
         asked.__dict__["twins"] = known  # where cached_property looks first
         if self._prepared is None:
             return self._selector.select_queries([asked], checked)[0]
-        objective, items = self._prepared.encode(asked, indices)
-        return self._selector.select_encoded([asked], checked, objective, items)[0]
+        with single_threaded_blas() if self._selector.encoder.uses_blas else nullcontext():
+            objective, items = self._prepared.encode(asked, indices)
+            return self._selector.select_encoded([asked], checked, objective, items)[0]
 
     def save(self, folder: str | Path) -> None:
         """Write the index into a folder, from which `Selector.load_index` maps it into memory.
