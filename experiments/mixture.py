@@ -1,17 +1,25 @@
-r"""Train the facets on the mixture of ten domains: `python -m experiments.mixture --out FOLDER`.
+r"""Train the facets on 35 kinds of text, through the greedy layers.
 
-Every domain counts alike. A step sees windows of documents with and without order and titles, so
-that the model learns to do without them. What chooses the settings is the mean over domains that
-were left out of training (`--left-out`); two at a time, in five runs. A teacher that was trained on
-all ten domains has seen those left out, and its logits on the others may carry a trace of them.
+    python -m experiments.mixture pack FOLDER --readers READERS     # matched queries, 30 MB
+    python -m experiments.mixture train FOLDER OUT                  # on any machine, one core
+    python -m experiments.mixture train FOLDER OUT --fold 2         # without the kinds of fold 2
+    python -m experiments.mixture ship OUT MODEL                    # a model folder
+
+A kind of text is drawn by the square root of its size. A step sees windows of documents with and
+without order and titles, so that the model learns to do without them. The loss is the layer-wise
+cross-entropy of the unfolded greedy search, and that of the relevance of each passage, of which a
+share comes from the logits of a reader (`experiments.read_pairs`) that has not seen its kind of
+text. What chooses the settings is the recall on kinds that were left out, on their training parts;
+dev reports.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,138 +30,172 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
+from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.native.facets import WordTable
+from dgn.core.search import greedy
 from dgn.data import Example
 from dgn.learn.families.modules import FacetModule
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy
-from dgn.learn.networks import DifferentiableGreedyNetwork
 from dgn.selector import Limits, Selector
 from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import STATISTICS, FacetSizes, FacetWeights, compute_facets
-from dgn.text.encoders.facets.matching import AXES, Matches, QueryMatches, match_query
+from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, compute_facets, encode
+from dgn.text.encoders.facets.matching import AXES, Matches, match_query
 from dgn.text.encoders.facets.reading import read_queries
-from experiments.domains import DOMAINS, read_domain
+from experiments import rows
+from experiments.domains import FOLDS, KINDS, read_domain
+from experiments.rows import Kind, Row, some_passages
 
-FOLDS = (
-    ("contractnli", "selqa"),
-    ("entailmentbank", "multirc"),
-    ("evinf", "tatqa"),
-    ("fever", "qmsum"),
-    ("politihop", "wice"),
-)
 KS = (1, 3, 5, 7)
+_DIRECTIONS = 64
 _LONGEST_WINDOW = 48
 _MOST_GOLD = 12
 _HARD = 12
-_GREEDY_LAYERS, _TEMPERATURE = 4, 0.1
 _BINARY_SHARE = 0.3
 _SMOOTHING = 0.05
-_TITLE_WORDS_KEPT = 0.4
+_WORDS_KEPT = 0.9
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the network is trained."""
+    """How the facets are trained.
 
-    steps: int = 6000
+    Attributes:
+        layers: K, the number of greedy layers.
+        temperature: τ of the layers.
+        greedy_share: How much the loss of the layers counts; that of the relevance counts 1.
+        relevance_share: How much the loss of the relevance counts.
+        teacher_share: The share of the loss of the relevance that comes from a reader.
+        learns: "network" for the relevance alone, "all" for the weights of the function, too.
+        function_rate: The learning rate of the function, as a share of that of the network.
+    """
+
+    steps: int = 3000
     batch: int = 24
     learning_rate: float = 2e-3
     decay: float = 0.1
     dropout: float = 0.3
     hidden: int = 128
     projection: int = 32
-    greedy_share: float = 0.0
-    teacher_share: float = 0.5
-    networks: int = 1
-    hidden_words: float = 0.0
-    invented_titles: float = 0.0
+    layers: int = 4
+    temperature: float = 0.2
+    greedy_share: float = 2.0
+    relevance_share: float = 1.0
+    teacher_share: float = 0.8
+    learns: str = "all"
+    function_rate: float = 0.3
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Row:
-    """A query of the training part, matched; `hard` are the passages that the start prefers.
-
-    Attributes:
-        matches: The query against all its passages.
-        words: The words of the query.
-        gold: [passages].
-        hard: The passages that are not gold and cover most of the query.
-        teacher: [passages], the logits of a cross-encoder; NaN where there are none.
-    """
-
-    matches: QueryMatches
-    words: WordTable
-    gold: NDArray[np.bool_]
-    hard: NDArray[np.int64]
-    teacher: NDArray[np.float32]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train, print the recall on each domain, and write the model."""
+    """Pack, train or ship."""
     parser = argparse.ArgumentParser(prog="python -m experiments.mixture", description=__doc__)
-    parser.add_argument("--out", type=Path, help="write the model into this folder")
-    parser.add_argument("--left-out", action="store_true", help="train five times, without two")
-    parser.add_argument("--measure", type=Path, help="do not train: measure what --out wrote")
-    parser.add_argument("--teacher", type=Path, help="logits of a cross-encoder, .npz by domain")
-    parser.add_argument(
-        "--partial", action="store_true", help="FEVER's claims with incomplete gold, too"
-    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("folder", type=Path)
+    packing.add_argument("--readers", type=Path, help="what scripts/read_pairs_on_device wrote")
+    packing.add_argument("--most", type=int, nargs=2, default=(600, 80), metavar=("TRAIN", "DEV"))
+    training = commands.add_parser("train")
+    training.add_argument("folder", type=Path)
+    training.add_argument("out", type=Path)
+    training.add_argument("--fold", type=int, help="leave out the kinds of this fold")
     for one in fields(Settings):
-        name = f"--{one.name.replace('_', '-')}"
         default: Any = getattr(Settings(), one.name)
-        kind: Any = default.__class__
-        parser.add_argument(name, type=kind, default=default)
-    given = vars(parser.parse_args(arguments))
-    settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
-    print(settings, flush=True)
-    domains = {name: read_domain(name, partial=given["partial"]) for name in DOMAINS}
-    if given["measure"]:
-        measure(given["measure"], {name: domains[name].dev for name in DOMAINS})
-        return 0
-    encoder = FacetEncoder()
-    teacher = dict(np.load(given["teacher"])) if given["teacher"] else {}
-    rows = {n: matched(encoder, domains[n].train, teacher.get(n)) for n in DOMAINS}
-    dev = {name: domains[name].dev for name in DOMAINS}
-    print_recalls("untrained", {n: recalls(Selector(encoder), dev[n]) for n in DOMAINS})
-    if given["left_out"]:
-        found: dict[str, NDArray[np.float64]] = {}
-        for fold in FOLDS:
-            weights = train(settings, [rows[name] for name in DOMAINS if name not in fold])
-            selector = Selector(FacetEncoder(weights))
-            found |= {name: recalls(selector, dev[name]) for name in fold}
-            if given["out"]:
-                selector.save_pretrained(given["out"] / f"without-{'-'.join(fold)}")
-        print_recalls("left out", {name: found[name] for name in DOMAINS})
-    if given["out"]:
-        selector = Selector(FacetEncoder(train(settings, list(rows.values()))))
-        selector.save_pretrained(given["out"])
-        print_recalls("all domains", {n: recalls(selector, dev[n]) for n in DOMAINS})
-        print(f"wrote {given['out']}")
+        training.add_argument(
+            f"--{one.name.replace('_', '-')}", type=default.__class__, default=default
+        )
+    shipping = commands.add_parser("ship")
+    shipping.add_argument("out", type=Path)
+    shipping.add_argument("model", type=Path)
+    given = parser.parse_args(arguments)
+    if given.command == "pack":
+        pack(given.folder, given.readers, tuple(given.most))
+    elif given.command == "ship":
+        found: dict[str, Any] = dict(np.load(given.out / "weights.npz"))
+        Selector(FacetEncoder(FacetWeights(**found))).save_pretrained(given.model)
+    else:
+        settings = Settings(**{one.name: getattr(given, one.name) for one in fields(Settings)})
+        run(given.folder, given.out, settings, given.fold)
     return 0
 
 
-def measure(folder: Path, dev: dict[str, tuple[Example, ...]]) -> None:
-    """Print the recall of the models that an earlier run wrote, and of the untrained one."""
-    untrained = Selector.from_pretrained("untrained")
-    print_recalls("untrained", {name: recalls(untrained, dev[name]) for name in DOMAINS})
-    found: dict[str, NDArray[np.float64]] = {}
-    for fold in FOLDS:
-        selector = Selector.from_pretrained(folder / f"without-{'-'.join(fold)}")
-        found |= {name: recalls(selector, dev[name]) for name in fold}
-    print_recalls("left out", {name: found[name] for name in DOMAINS})
-    selector = Selector.from_pretrained(folder)
-    print_recalls("all domains", {name: recalls(selector, dev[name]) for name in DOMAINS})
+def pack(folder: Path, readers: Path | None, most: tuple[int, int]) -> None:
+    """Match the queries of all kinds of text, and write them.
+
+    Args:
+        folder: Where to write.
+        readers: Has `fold-N/train-logits.npz`, the logits for the kinds of fold N.
+        most: The most queries of the training part, and of the dev part. FEVER, the largest, may
+            have four times as many to learn from.
+    """
+    encoder, random = FacetEncoder(), np.random.default_rng(0)
+    kinds: dict[str, Kind] = {}
+    for name in KINDS:
+        domain = read_domain(name)
+        fold = next(number for number, own in enumerate(FOLDS) if name in own)
+        logits: NDArray[Any] | None = None
+        if readers is not None:
+            logits = np.load(readers / f"fold-{fold}" / "train-logits.npz")[name]
+        count = most[0] * (4 if name == "fever" else 1)
+        places = np.sort(random.permutation(len(domain.train))[:count])
+        learned = matched(encoder, domain.train, logits, places)
+        dev = matched(encoder, domain.dev[: most[1]], None)
+        kinds[name] = Kind([rows.shortened(row, random) for row in learned], dev)
+        print(f"{name:<16}{len(learned):>6}{len(dev):>6}", flush=True)
+    rows.save(folder / "rows.xz", kinds, rows.directions_of(kinds, _DIRECTIONS))
+
+
+def run(folder: Path, out: Path, settings: Settings, fold: int | None) -> None:
+    """Train, and write the weights and the recall on both parts of the kinds left out, or of all."""
+    torch.set_num_threads(1)  # several runs share a machine
+    kinds, directions = rows.load(folder / "rows.xz")
+    left: tuple[str, ...] = () if fold is None else FOLDS[fold]
+    weights = train(settings, [kind.train for name, kind in kinds.items() if name not in left])
+    found = {
+        name: {
+            "train": recalls_of(weights, kinds[name].train).mean(axis=0).tolist(),
+            "dev": recalls_of(weights, kinds[name].dev).mean(axis=0).tolist(),
+        }
+        for name in (left or kinds)
+    }
+    for part in ("train", "dev"):
+        print_recalls(part, {name: np.array([own[part]]) for name, own in found.items()})
+    out.mkdir(parents=True, exist_ok=True)
+    np.savez(out / "weights.npz", **vars(_led_back(weights, directions)))
+    report = {"settings": vars(settings), "fold": fold, "recall": found}
+    (out / "recalls.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def _led_back(weights: FacetWeights, directions: NDArray[np.float32]) -> FacetWeights:
+    """The weights for vectors as they are, not by their directions."""
+    words = weights.word_weight
+    facts = words[directions.shape[1] :]
+    whole = np.concatenate([directions @ words[: directions.shape[1]], facts])
+    return replace(
+        weights,
+        word_weight=whole.astype(np.float32),
+        projection=(directions @ weights.projection).astype(np.float32),
+    )
 
 
 def matched(
-    encoder: FacetEncoder, examples: Sequence[Example], teacher: NDArray[Any] | None
+    encoder: FacetEncoder,
+    examples: Sequence[Example],
+    teacher: NDArray[Any] | None,
+    places: NDArray[np.int64] | None = None,
 ) -> list[Row]:
-    """The examples of a domain, matched once."""
-    rows: list[Row] = []
-    place = 0
-    for example in examples:
+    """The examples of a kind of text, matched once.
+
+    Args:
+        encoder: Reads the words; its function finds the passages that are hard.
+        examples: The examples.
+        teacher: The logits of their passages, example after example, as far as there are any.
+        places: Which of the examples; all by default.
+    """
+    found: list[Row] = []
+    ends = np.concatenate([[0], np.cumsum([len(example.gold) for example in examples])])
+    for number in range(len(examples)) if places is None else places.tolist():
+        example = examples[number]
         (words,), table = read_queries(encoder.reader, [example.query])
         one = match_query(words, table)
         used, query = np.unique(one["query"], return_inverse=True)
@@ -163,72 +205,62 @@ def matched(
         gains = objective.gains(items, objective.empty(items))[0].copy()
         gains[gold] = -1
         logits = np.full(len(gold), np.nan, np.float32)
-        if teacher is not None and place + len(gold) <= len(teacher):
-            logits = teacher[place : place + len(gold)].astype(np.float32)
-        place += len(gold)
+        if teacher is not None and ends[number + 1] <= len(teacher):
+            logits = teacher[ends[number] : ends[number + 1]].astype(np.float32)
         hard = np.argsort(-gains)[:_HARD]
-        rows.append(Row({**one, "query": query}, table, gold, hard[~gold[hard]], logits))
-    return rows
+        found.append(Row({**one, "query": query}, table, gold, hard[~gold[hard]], logits))
+    return found
 
 
-def train(settings: Settings, domains: Sequence[list[Row]]) -> FacetWeights:
-    """The mean of some networks that were trained on these domains, as one network."""
-    seeds = range(settings.seed, settings.seed + settings.networks)
-    return joined([_train_one(settings, domains, seed) for seed in seeds])
-
-
-def joined(parts: Sequence[FacetWeights]) -> FacetWeights:
-    """One network whose logits are the mean of those of some networks."""
-    projection = parts[0].sizes.projection
-    blocks: list[NDArray[Any]] = []
-    for number, part in enumerate(parts):
-        block = np.zeros((STATISTICS + 3 * projection * len(parts), part.sizes.hidden))
-        block[:STATISTICS] = part.hidden[:STATISTICS]
-        for place in range(3):  # the query, the passage, and their product
-            start = STATISTICS + (place * len(parts) + number) * projection
-            own = STATISTICS + place * projection
-            block[start : start + projection] = part.hidden[own : own + projection]
-        blocks.append(block)
-    changed = {
-        "projection": np.concatenate([part.projection for part in parts], axis=1),
-        "hidden": np.concatenate(blocks, axis=1),
-        "hidden_bias": np.concatenate([part.hidden_bias for part in parts]),
-        "output": np.concatenate([part.output for part in parts]) / len(parts),
-        "output_bias": np.mean([part.output_bias for part in parts], axis=0),
-    }
-    return replace(parts[0], **{name: w.astype(np.float32) for name, w in changed.items()})
-
-
-def _train_one(settings: Settings, domains: Sequence[list[Row]], seed: int) -> FacetWeights:
-    torch.manual_seed(seed)
-    random = np.random.default_rng(seed)
-    sizes = FacetSizes(256, settings.projection, settings.hidden)
-    module = FacetModule(sizes, settings.dropout, seed, learns_words=False)
-    layers = UnfoldedGreedy(_GREEDY_LAYERS, _TEMPERATURE)
-    network = DifferentiableGreedyNetwork(module, layers, LayerwiseCrossEntropy("set"))
-    learned = [weight for weight in module.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(learned, settings.learning_rate, weight_decay=settings.decay)
+def train(settings: Settings, kinds: Sequence[Sequence[Row]]) -> FacetWeights:
+    """The facets, trained on these kinds of text."""
+    torch.manual_seed(settings.seed)
+    random = np.random.default_rng(settings.seed)
+    sizes = FacetSizes(kinds[0][0].matches["about"].shape[0], settings.projection, settings.hidden)
+    module = FacetModule(
+        sizes, settings.dropout, settings.seed, learns_words=settings.learns == "all"
+    )
+    # What is learned about a word comes from facts: its vector would remember the training text.
+    is_fact = torch.ones_like(module.get_parameter("word_weight"))
+    is_fact[: sizes.dimension] = 0
+    layers = UnfoldedGreedy(settings.layers, settings.temperature)
+    criterion = LayerwiseCrossEntropy("set")
+    network, function = module.network_parameters()
+    rate = settings.learning_rate
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": network, "lr": rate, "weight_decay": settings.decay},
+            {"params": function, "lr": rate * settings.function_rate, "weight_decay": 0.0},
+        ]
+    )
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
-    augmentation = settings.hidden_words, settings.invented_titles
+    shares = np.sqrt([len(own) for own in kinds])
+    shares /= shares.sum()
     started = time.monotonic()
     for step in range(settings.steps):
-        chosen = [domains[int(random.integers(len(domains)))] for _ in range(settings.batch)]
-        windows = [
-            window(own[int(random.integers(len(own)))], random, *augmentation) for own in chosen
-        ]
-        batch = batch_of([one for one in windows if one.gold.any() and not one.gold.all()])
+        windows: list[Row] = []
+        while len(windows) < settings.batch:
+            own = kinds[int(random.choice(len(kinds), p=shares))]
+            one = window(own[int(random.integers(len(own)))], random, hidden_words=1 - _WORDS_KEPT)
+            if one.gold.any() and not one.gold.all():
+                windows.append(one)
+        batch = batch_of(windows)
         facets = compute_facets(module.weights, batch.matches, module.dropout)
-        loss = _relevance_loss(facets.logits, batch, settings.teacher_share)
-        if settings.greedy_share:
-            greedy = network.loss(batch.matches, batch.gold, batch.matches.mask)
-            loss = loss + settings.greedy_share * greedy
+        objective = FeatureCoverage(facets.weights, target=facets.target)
+        unfolded = layers(objective, Items(facets.features, batch.matches.mask))
+        loss = settings.greedy_share * criterion(unfolded, batch.gold)
+        relevance = _relevance_loss(facets.logits, batch, settings.teacher_share)
+        loss = loss + settings.relevance_share * relevance
         optimizer.zero_grad()
         loss.backward()  # pyright: ignore[reportUnknownMemberType]
+        gradient = module.get_parameter("word_weight").grad
+        if gradient is not None:
+            gradient *= is_fact
         optimizer.step()
         schedule.step()
-        if (step + 1) % 1000 == 0:
+        if (step + 1) % 500 == 0:
             seconds = time.monotonic() - started
-            print(f"  step {step + 1}: loss {loss.item():.3f}, {seconds:.0f} s", flush=True)
+            print(f"step {step + 1}: loss {loss.item():.3f}, {seconds:.0f} s", flush=True)
     return FacetWeights(**{n: w.detach().numpy() for n, w in vars(module.weights).items()})
 
 
@@ -241,23 +273,23 @@ class TrainingBatch:
     teacher: Tensor
 
 
-def batch_of(rows: Sequence[Row]) -> TrainingBatch:
+def batch_of(windows: Sequence[Row]) -> TrainingBatch:
     """The rows as one batch of tensors."""
-    sizes = [len(row.words.facts) for row in rows]
+    sizes = [len(row.words.facts) for row in windows]
     starts = np.cumsum(sizes) - sizes
     shifted = [
         {**row.matches, "query": row.matches["query"] + start}
-        for row, start in zip(rows, starts, strict=True)
+        for row, start in zip(windows, starts, strict=True)
     ]
     words = WordTable(
-        np.concatenate([row.words.vectors for row in rows]),
-        np.concatenate([row.words.facts for row in rows]).astype(np.float32),
-        np.concatenate([row.words.stem for row in rows]),
+        np.concatenate([row.words.vectors for row in windows]),
+        np.concatenate([row.words.facts for row in windows]).astype(np.float32),
+        np.concatenate([row.words.stem for row in windows]),
     )
     matches = Matches.of(shifted, words)
     gold = np.zeros(matches.mask.shape, bool)
     teacher = np.full(matches.mask.shape, np.nan, np.float32)
-    for number, row in enumerate(rows):
+    for number, row in enumerate(windows):
         gold[number, : len(row.gold)] = row.gold
         teacher[number, : len(row.gold)] = row.teacher
     moved = matches.moved(_tensor)
@@ -282,17 +314,11 @@ def _relevance_loss(logits: Tensor, batch: TrainingBatch, teacher_share: float) 
     return (1 - teacher_share) * listwise.mean() + (_BINARY_SHARE + teacher_share) * binary
 
 
-def window(
-    row: Row,
-    random: np.random.Generator,
-    hidden_words: float = 0.0,
-    invented_titles: float = 0.0,
-) -> Row:
+def window(row: Row, random: np.random.Generator, hidden_words: float = 0.0) -> Row:
     """A part of a query's passages, sometimes without their order and their titles.
 
     A share of the words of the query is left out, and a passage seems not to contain a share of
-    the others. Few domains have titles; some documents without one seem to have a title of one to
-    three words of the query, which their passages then mention less often.
+    the others.
     """
     count = len(row.gold)
     kept = np.arange(count)
@@ -303,37 +329,34 @@ def window(
         size = min(len(others), _LONGEST_WINDOW - len(gold))
         some = random.choice(others, size, replace=False)
         kept = np.unique(np.concatenate([gold, row.hard, some]))
-    one = row.matches
-    parts = {name: one[name][kept] for name, axes in AXES.items() if axes[0] == "items"}
-    parts["follows"] = parts["follows"] & (np.diff(kept, prepend=-2) == 1)
+    part = some_passages(row, kept)
+    one = dict(part.matches)
     if random.random() < 0.4:  # loose passages
         for name in ("position", "is_ordered", "follows"):
-            parts[name] = np.zeros_like(parts[name])
+            one[name] = np.zeros_like(one[name])
     if random.random() < 0.25:  # no titles
-        parts["title"] = np.zeros_like(parts["title"])
-    if not parts["title"].any() and random.random() < invented_titles:
-        size = min(int(random.integers(1, 4)), len(one["query"]))
-        first = int(random.integers(len(one["query"]) - size + 1))
-        named = slice(first, first + size)
-        parts["title"] = np.zeros_like(parts["title"])
-        parts["title"][:, named] = 1
-        is_kept = random.random((len(kept), size)) < _TITLE_WORDS_KEPT
-        for name in ("similarity", "exact", "pair"):
-            parts[name] = parts[name].copy()
-            parts[name][:, named] = parts[name][:, named] * is_kept
-    words = one["query"]
+        one["title"] = np.zeros_like(one["title"])
     if hidden_words:
-        is_left = random.random(len(words)) >= hidden_words
-        is_left[int(random.integers(len(words)))] = True
+        is_left = random.random(len(one["query"])) >= hidden_words
+        is_left[int(random.integers(len(is_left)))] = True
         is_seen = random.random((len(kept), int(is_left.sum()))) >= hidden_words
-        words = words[is_left]
+        one["query"] = one["query"][is_left]
         for name, axes in AXES.items():
             if axes == ("items", "tokens"):
-                parts[name] = parts[name][:, is_left]
+                one[name] = one[name][:, is_left]
         for name in ("similarity", "exact", "pair"):
-            parts[name] = parts[name] * is_seen
-    matches = {**one, "query": words, **parts}
-    return Row(matches, row.words, row.gold[kept], row.hard, row.teacher[kept])
+            one[name] = one[name] * is_seen
+    return replace(part, matches=one)
+
+
+def recalls_of(weights: FacetWeights, examples: Sequence[Row]) -> NDArray[np.float64]:
+    """[examples, KS], the recall of greedy on matched queries."""
+    found = np.zeros((len(examples), len(KS)))
+    for place, row in enumerate(examples):
+        objective, items = encode(weights, Matches.of([row.matches], row.words))
+        selected: Any = greedy(objective, items, min(max(KS), len(row.gold)))
+        found[place] = recall_at(selected[0].indices, row.gold)
+    return found
 
 
 def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float64]:
@@ -344,17 +367,21 @@ def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float
         places = by_length[start : start + 32]
         selected = selector.select_queries([examples[p].query for p in places], Limits(k=max(KS)))
         for place, one in zip(places, selected, strict=True):
-            gold = np.array(examples[place].gold)
-            hits = np.cumsum(gold[list(one.indices)])
-            found[place] = [hits[min(k, len(hits)) - 1] / gold.sum() for k in KS]
+            found[place] = recall_at(one.indices, np.array(examples[place].gold))
     return found
 
 
-def print_recalls(name: str, found: dict[str, NDArray[np.float64]]) -> None:
-    """One line per domain, and the mean over the domains."""
+def recall_at(indices: Sequence[int], gold: NDArray[np.bool_]) -> list[float]:
+    """The share of the gold passages that are among the first k, for each of KS."""
+    hits = np.cumsum(gold[list(indices)])
+    return [float(hits[min(k, len(hits)) - 1] / gold.sum()) for k in KS]
+
+
+def print_recalls(name: str, found: Mapping[str, NDArray[np.float64]]) -> None:
+    """One line per kind of text, and the mean over all kinds."""
     print(f"\n{name}: recall at {', '.join(map(str, KS))}")
-    for domain, own in found.items():
-        print(f"  {domain:<16}" + "".join(f"{share:>8.3f}" for share in own.mean(axis=0)))
+    for kind, own in found.items():
+        print(f"  {kind:<16}" + "".join(f"{share:>8.3f}" for share in own.mean(axis=0)))
     mean = np.mean([own.mean(axis=0) for own in found.values()], axis=0)
     print(f"  {'mean':<16}" + "".join(f"{share:>8.3f}" for share in mean), flush=True)
 

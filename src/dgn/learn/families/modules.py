@@ -49,6 +49,12 @@ class FacetModule(nn.Module):
         del mask
         return encode(self.weights, x, self.dropout)
 
+    def network_parameters(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """What is trained, in two parts: the network that judges relevance, and the function."""
+        trained = [(name, one) for name, one in self.named_parameters() if one.requires_grad]
+        network = [one for name, one in trained if name in _NETWORK]
+        return network, [one for name, one in trained if name not in _NETWORK]
+
     @property
     def weights(self) -> FacetWeights:
         """The parameters, as the formula takes them."""
