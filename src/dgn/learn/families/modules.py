@@ -10,7 +10,13 @@ from torch import Tensor, nn
 from dgn.core.arrays import Float
 from dgn.core.functions import Items, SetFunction
 from dgn.learn.networks import FeedForward
-from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, encode, start_weights
+from dgn.text.encoders.facets.formula import (
+    Facets,
+    FacetSizes,
+    FacetWeights,
+    compute_facets,
+    start_weights,
+)
 from dgn.text.encoders.facets.matching import Matches
 
 _NETWORK = ("projection", "hidden", "hidden_bias", "output", "output_bias")
@@ -47,7 +53,11 @@ class FacetModule(nn.Module):
             mask: Not used: matches have their own mask.
         """
         del mask
-        return encode(self.weights, x, self.dropout)
+        return self.facets(x).function(x.mask)
+
+    def facets(self, x: Matches) -> Facets:
+        """The features of the passages, with the logits of their relevance."""
+        return compute_facets(self.weights, x, self.dropout)
 
     @property
     def weights(self) -> FacetWeights:
