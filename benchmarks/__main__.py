@@ -19,6 +19,7 @@ ALL = (
     "vec_file",
     "fever_text",
     "selecting",
+    "minilm",
     "passages",
     "serving",
     "scaling",

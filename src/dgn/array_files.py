@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from dgn.errors import BrokenInput
 from dgn.files import open_atomically
 
-_KINDS = {"F32": np.float32, "I64": np.int64, "U8": np.uint8, "BOOL": np.bool_}
+_KINDS = {
+    "F32": np.float32,
+    "I64": np.int64,
+    "I8": np.int8,
+    "U8": np.uint8,
+    "BOOL": np.bool_,
+}
 _NAMES = {np.dtype(kind): name for name, kind in _KINDS.items()}
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 24
@@ -69,11 +75,12 @@ class MappedArray(np.ndarray):  # pyright: ignore[reportMissingTypeArgument]
 def write_arrays(
     path: Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
 ) -> None:
-    """Write arrays of float32, int64, uint8 or bool; an existing file is replaced in one step.
+    """Write arrays of one of these kinds; an existing file is replaced in one step.
 
     Args:
         path: The file.
-        arrays: The arrays by name; they may be mapped from the file that is replaced.
+        arrays: The arrays by name, of float32, int64, int8, uint8 or bool; they may be mapped from
+            the file that is replaced.
         metadata: Further strings; a checksum of every array is added.
     """
     ordered = sorted(arrays.items(), key=lambda one: (-one[1].itemsize, one[0]))

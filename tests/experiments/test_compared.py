@@ -9,7 +9,7 @@ import pytest
 
 import dgn
 from dgn.data import Example, read_examples
-from dgn.text.encoders.facets.reading import read_queries
+from dgn.text.encoders.facets.reading import read_queries, texts_of
 from dgn.text.encoders.minilm.encoder import MiniLMEncoder
 from experiments.compared import Read, divided
 from experiments.score_weight import _is_worse
@@ -21,7 +21,7 @@ def cosines(encoder: MiniLMEncoder, example: Example) -> tuple[np.ndarray, np.nd
     """What `experiments.read_pairs compare` writes for an example."""
     query = example.query
     (words,), table = read_queries(encoder.reader, [query])
-    (vectors,) = encoder.embed([query])
+    (vectors,), _ = encoder.embed([texts_of(query)[0]])
     ends = words.start[1:]
     near = np.zeros((len(ends) - 1, ends[0]), np.uint8)
     for row, (start, end) in enumerate(itertools.pairwise(ends)):
@@ -39,10 +39,12 @@ def test_the_same_selections() -> None:
     selector = dgn.Selector.from_pretrained("minilm")
     encoder = selector.encoder
     assert isinstance(encoder, MiniLMEncoder)
+    encoder = MiniLMEncoder(encoder.weights, encoder._reader, encoder._around, read=1000)
+    selector = dgn.Selector(encoder)
     examples = list(read_examples(SAMPLES))[:40:8]
     queries = [example.query for example in examples]
     known = [cosines(encoder, example) for example in examples]
-    found = Read(known, encoder._relevance(queries)).select(queries, 5)
+    found = Read(known, encoder.relevance(queries)).select(queries, 5)
     expected = [one.indices for one in selector.select_queries(queries, dgn.Limits(k=5))]
     assert [tuple(row) for row in found.tolist()] == expected
 

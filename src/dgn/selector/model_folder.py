@@ -22,7 +22,10 @@ from dgn.selector.calibration import Calibration
 from dgn.text.encoders import Encoder, FacetEncoder, find_encoder
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-UNTRAINED, MINILM = "untrained", "minilm"
+UNTRAINED = "untrained"
+MINILM = ("minilm", "minilm-words")
+"""With and without reading passages together with the query."""
+
 _MODELS = Path(__file__).parent / "models"
 SHIPPED = _MODELS / "facets"
 _FORMAT = "dgn-model-2"
@@ -66,19 +69,19 @@ class LoadedModel:
 
 def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
     """A model: shipped, untrained, in a folder, or on the hub."""
-    if model in (None, UNTRAINED, MINILM) and vectors is not None:
+    if model in (None, UNTRAINED, *MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
         )
     if model is None:
         return load_folder(SHIPPED)
     if not isinstance(cast("Any", model), str | Path):
-        allowed = "a folder, a name on the hub, untrained, or minilm"
+        allowed = "a folder, a name on the hub, untrained, minilm, or minilm-words"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
         return LoadedModel(FacetEncoder())
-    if model == MINILM:
-        return load_folder(_MODELS / MINILM)
+    if model in MINILM:
+        return load_folder(_MODELS / model)
     folder = Path(model)
     if folder.is_dir():
         return load_folder(folder, vectors)
@@ -87,7 +90,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
         raise InvalidInput(
             "model",
             message=f"The folder {model} does not exist; pass a model folder, a name on the "
-            "Hugging Face hub (user/name), untrained, or minilm.",
+            "Hugging Face hub (user/name), untrained, minilm, or minilm-words.",
         )
     from dgn.selector.hub import fetch_model
 

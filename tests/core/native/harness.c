@@ -1,6 +1,7 @@
 /* Searches sets of odd sizes, each in memory of exactly its size: run under sanitizers. */
 #include "facets.h"
 #include "greedy.h"
+#include "transformer.h"
 #include "unfold.h"
 
 #include <stdio.h>
@@ -23,6 +24,9 @@ int64_t dgn_unfold_work(int64_t items, int64_t width);
 void dgn_unfold(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
                 const dgn_gradients *gradients, float *work,
                 void (*parallel)(void (*)(void *), void *, unsigned, unsigned), uint32_t threads);
+
+int64_t dgn_transform_work(const dgn_transformer *model, const dgn_texts *texts);
+void dgn_transform(int32_t isa, const dgn_transformer *model, const dgn_texts *texts);
 
 static uint64_t state = 1;
 
@@ -337,12 +341,74 @@ static void compute_facets(int isa, int64_t tokens, int64_t passages, int64_t di
         free((void *)owned[i]);
 }
 
+static dgn_linear linear(int64_t inputs, int64_t outputs) {
+    int8_t *weights = malloc((size_t)(inputs * outputs));
+    for (int64_t i = 0; i < inputs * outputs; i++)
+        weights[i] = (int8_t)(255 * number() - 127);
+    return (dgn_linear){weights, filled(outputs, 0), filled(outputs, 0), filled(outputs, 0), inputs,
+                        outputs};
+}
+
+static void free_linear(dgn_linear map) {
+    free((void *)map.weights);
+    free((void *)map.scales);
+    free((void *)map.sums);
+    free((void *)map.bias);
+}
+
+/* Texts of these many tokens and more, by a transformer with two layers. */
+static void transform(int isa, int64_t shortest, int64_t count, int64_t only_first) {
+    enum { SIZE = 64, WORDS = 9, LONGEST = 90 };
+    float *tables[] = {filled(WORDS * SIZE, 0), filled(LONGEST * SIZE, 0), filled(2 * SIZE, 0),
+                       filled(2 * SIZE, 0)};
+    dgn_layer layers[2];
+    for (int n = 0; n < 2; n++)
+        layers[n] = (dgn_layer){linear(SIZE, 3 * SIZE), linear(SIZE, SIZE), linear(SIZE, 2 * SIZE),
+                                linear(2 * SIZE, SIZE), tables[3], tables[3]};
+    const dgn_transformer model = {tables[0], tables[1], tables[2], tables[3], layers, 2, SIZE, 2, 1e-6f};
+    int64_t *start = malloc((size_t)(count + 1) * sizeof *start);
+    start[0] = 0;
+    for (int64_t t = 0; t < count; t++)
+        start[t + 1] = start[t] + shortest + 5 * t % 17;
+    int64_t *tokens = malloc((size_t)start[count] * sizeof *tokens);
+    uint8_t *kinds = malloc((size_t)start[count]);
+    for (int64_t i = 0; i < start[count]; i++) {
+        tokens[i] = i % WORDS;
+        kinds[i] = (uint8_t)(i % 2);
+    }
+    const size_t rows = (size_t)(only_first ? count : start[count]);
+    dgn_texts texts = {tokens, kinds, start, count, only_first, 0, 0};
+    texts.vectors = malloc(rows * SIZE * sizeof(float));
+    texts.work = malloc((size_t)dgn_transform_work(&model, &texts) * sizeof(float));
+    dgn_transform(isa, &model, &texts);
+    for (size_t i = 0; i < rows * SIZE; i++)
+        if (!(texts.vectors[i] == texts.vectors[i]))
+            abort();
+    free(texts.vectors);
+    free(texts.work);
+    free(start);
+    free(tokens);
+    free(kinds);
+    for (int n = 0; n < 2; n++) {
+        free_linear(layers[n].attention);
+        free_linear(layers[n].mixed);
+        free_linear(layers[n].wide);
+        free_linear(layers[n].narrow);
+    }
+    for (int n = 0; n < 4; n++)
+        free(tables[n]);
+}
+
 int main(void) {
     int searched = 0;
     for (int isa = 0; isa <= dgn_highest_isa(); isa++)
         for (int64_t tokens = 1; tokens < 40; tokens += 3)
             for (int64_t passages = 1; passages < 6; passages++)
                 compute_facets(isa, tokens, passages, 70 + tokens, passages * 7 % 40, tokens * 5 % 90);
+    for (int isa = 0; isa <= dgn_highest_isa(); isa++)
+        for (int64_t shortest = 1; shortest < 70; shortest += 1 + shortest / 3)
+            for (int64_t count = 1; count < 5; count++)
+                transform(isa, shortest, count, count % 2);
     for (int isa = 0; isa <= dgn_highest_isa(); isa++)
         for (int form = DGN_LOG1P; form <= DGN_POWER; form++)
             for (int is_double = 0; is_double < 2; is_double++)

@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pages", type=Path, help=PAGES_HELP)
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="model folder to write")
     parser.add_argument(
-        "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
+        "--model",
+        metavar="MODEL",
+        help="model folder, name on the hub, untrained, minilm, or minilm-words",
     )
     parser.add_argument(
         "-k", "--k", type=positive, default=5, metavar="N", help="passages to select (default 5)"

@@ -12,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "that starts this command."
     )
     parser.add_argument(
-        "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
+        "--model",
+        metavar="MODEL",
+        help="model folder, name on the hub, untrained, minilm, or minilm-words",
     )
     parser.set_defaults(run=_run, parser=parser)
 

@@ -75,7 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out sentences that cover less than this share of the query by themselves",
     )
     parser.add_argument(
-        "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
+        "--model",
+        metavar="MODEL",
+        help="model folder, name on the hub, untrained, minilm, or minilm-words",
     )
     parser.add_argument(
         "--max-per-document",

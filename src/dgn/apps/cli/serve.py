@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=int, default=8000, metavar="N", help="port, 0 for any (default 8000)"
     )
     parser.add_argument(
-        "--model", metavar="MODEL", help="model folder, name on the hub, untrained, or minilm"
+        "--model",
+        metavar="MODEL",
+        help="model folder, name on the hub, untrained, minilm, or minilm-words",
     )
     parser.add_argument(
         "--token-file", type=Path, metavar="FILE", help="file with a bearer token to ask for"

@@ -11,7 +11,7 @@ from typing import Any, cast
 from dgn.errors import BrokenInput
 
 _LARGEST = 256 * 2**20
-_NAMES = {"default": None, "untrained": "untrained", "minilm": "minilm"}
+_NAMES = {"default": None, **{name: name for name in ("untrained", "minilm", "minilm-words")}}
 """Models that may be loaded because a receipt names them; others must be named by the user."""
 
 

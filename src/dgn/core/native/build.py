@@ -6,7 +6,6 @@ One shared library has the code for every instruction set; it chooses one at run
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import os
 import platform
 import shutil
@@ -35,6 +34,18 @@ FLAGS = (
 _X86_ISAS = {
     "avx2": ("-mavx2", "-mfma"),
     "avx512": ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mfma"),
+}
+_X86_BYTES = {
+    "avx2": _X86_ISAS["avx2"],
+    "vnni": (*_X86_ISAS["avx512"], "-mavx512bw", "-mavx512vnni"),
+}
+"""For products of 8-bit numbers, for which AVX-512 alone has no instructions."""
+
+_KERNELS = {
+    "greedy": _X86_ISAS,
+    "facets": _X86_ISAS,
+    "unfold": _X86_ISAS,
+    "transformer": _X86_BYTES,
 }
 
 
@@ -87,13 +98,13 @@ def build(library: Path = LIBRARY) -> bool:
 def compile_isas(compiler: Sequence[str], folder: Path, flags: Sequence[str] = FLAGS) -> list[Path]:
     """The object files: the kernels for every instruction set, and their dispatch."""
     is_x86 = platform.machine().lower() in {"x86_64", "amd64"}
-    isas = {"baseline": (), **(_X86_ISAS if is_x86 else {})}
     position = [] if sys.platform == "win32" else ["-fPIC"]
     objects: list[Path] = []
-    for (isa, options), name in itertools.product(isas.items(), ("greedy", "facets", "unfold")):
-        objects.append(folder / f"{name}-{isa}.o")
-        own = [*flags, *position, *options, f"-DDGN_ISA={isa}"]
-        _run([*compiler, *own, "-c", str(SOURCES / f"{name}.c"), "-o", str(objects[-1])])
+    for name, isas in _KERNELS.items():
+        for isa, options in {"baseline": (), **(isas if is_x86 else {})}.items():
+            objects.append(folder / f"{name}-{isa}.o")
+            own = [*flags, *position, *options, f"-DDGN_ISA={isa}"]
+            _run([*compiler, *own, "-c", str(SOURCES / f"{name}.c"), "-o", str(objects[-1])])
     objects.append(folder / "dispatch.o")
     own = [*flags, *position, *(["-DDGN_X86"] if is_x86 else [])]
     own.append(f"-DDGN_VERSION={version_of_sources()}u")

@@ -20,6 +20,7 @@ _WITHOUT_RESULT = (
     "dgn_describe",
     "dgn_facets",
     "dgn_unfold",
+    "dgn_transform",
 )
 
 ISAS = ("baseline", "AVX2", "AVX-512")
@@ -41,6 +42,7 @@ def library() -> Any:
         found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 8
         found.dgn_unfold_work.restype = ctypes.c_int64
         found.dgn_unfold_work.argtypes = (ctypes.c_int64,) * 2
+        found.dgn_transform_work.restype = ctypes.c_int64
         found.dgn_highest_isa.restype = ctypes.c_int32
     except (OSError, AttributeError):
         return None  # made for another machine, or by another version

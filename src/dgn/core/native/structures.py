@@ -119,9 +119,48 @@ class Arrays(ctypes.Structure):
     _fields_ = _fields(ctypes.c_void_p, (f"array{number}" for number in range(8)))
 
 
+class Linear(ctypes.Structure):
+    """dgn_linear of transformer.h: a linear map with 8-bit weights."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("weights", "scales", "sums", "bias")),
+        *_fields(ctypes.c_int64, ("inputs", "outputs")),
+    )
+
+
+class TransformerLayer(ctypes.Structure):
+    """dgn_layer of transformer.h."""
+
+    _fields_ = (
+        *_fields(Linear, ("attention", "mixed", "wide", "narrow")),
+        *_fields(ctypes.c_void_p, ("attention_norm", "output_norm")),
+    )
+
+
+class Transformer(ctypes.Structure):
+    """dgn_transformer of transformer.h: all weights of a transformer."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("words", "positions", "kinds", "norm", "layers")),
+        *_fields(ctypes.c_int64, ("layer_count", "width", "heads")),
+        ("epsilon", ctypes.c_float),
+    )
+
+
+class Texts(ctypes.Structure):
+    """dgn_texts of transformer.h: the tokens of some texts, and where their vectors go."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("tokens", "kinds", "start")),
+        *_fields(ctypes.c_int64, ("texts", "only_first")),
+        *_fields(ctypes.c_void_p, ("vectors", "work")),
+    )
+
+
 STRUCTURES = (
     *(Input, Result, Limits, Part),
     *(Tokens, Words, FacetWeights, Query, FacetResult),
     *(Layers, Arrays),
+    *(Linear, TransformerLayer, Transformer, Texts),
 )
 """In the order of `dgn_sizes` of dispatch.c."""

@@ -71,7 +71,7 @@ class PreparedPassages(ABC):
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays of float32, int64, uint8 or bool that `Encoder.load_prepared` takes."""
+        """Arrays of float32, int64, int8, uint8 or bool that `Encoder.load_prepared` takes."""
 
 
 class Encoder(ABC):

@@ -1,6 +1,8 @@
 """The model minilm: the same promises as the facets, read by a transformer."""
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +11,8 @@ import pytest
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.errors import InvalidInput
-from dgn.text.encoders.minilm.encoder import (
-    MiniLMEncoder,
-    map_names,
-    reader_shapes,
-    reading_weights,
-)
+from dgn.text.encoders.minilm.encoder import MiniLMEncoder, reading_weights
+from dgn.text.encoders.minilm.reading import map_names, reader_shapes
 from dgn.text.query import Query
 
 installed = pytest.mark.skipif(
@@ -56,33 +54,95 @@ def test_a_batch_gives_what_each_query_gives(selector: dgn.Selector) -> None:
         assert one.gains == pytest.approx(alone.gains, rel=1e-3, abs=1e-5)
 
 
+def relevance_of(selector: dgn.Selector, query: Query) -> np.ndarray:
+    """The feature of the reader, which is the last one."""
+    return selector.encoder.encode([query])[1].features[0, :, -1]
+
+
 @installed
 def test_every_word_has_a_vector_of_length_one(selector: dgn.Selector) -> None:
     encoder = selector.encoder
     assert isinstance(encoder, MiniLMEncoder)
     texts = ["Zyxlonia's 258,000 naïve copies (of 1901)!", "", "?!", "the " * 400]
-    words, wholes = encoder._embed_texts(texts)
-    lengths = np.linalg.norm(np.concatenate(words), axis=1)
-    assert len(lengths) == 6 + 400
-    np.testing.assert_allclose(lengths[:200], 1, atol=1e-4)
-    assert not lengths[300:].any(), "words beyond the longest text have no vector"
-    np.testing.assert_allclose(np.linalg.norm(wholes, axis=1), [1, 0, 0, 1], atol=1e-4)
+    (vectors,), tokens = encoder.embed([texts])
+    assert len(vectors.words) == 6 + 400
+    np.testing.assert_allclose(np.linalg.norm(vectors.words, axis=1), 1, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(vectors.wholes, axis=1), [1, 0, 0, 1], atol=1e-4)
+    assert len(tokens[texts[3]].ids) == 400
+
+
+@installed
+def test_the_vectors_of_a_text_do_not_depend_on_its_companions(selector: dgn.Selector) -> None:
+    encoder = selector.encoder
+    assert isinstance(encoder, MiniLMEncoder)
+    texts = [*PAGE, "the cow " * 200, "Cows."]
+    (together,), _ = encoder.embed([texts])
+    alone = [encoder.embed([[text]])[0][0] for text in texts]
+    np.testing.assert_array_equal(together.words, np.concatenate([one.words for one in alone]))
+    np.testing.assert_array_equal(together.wholes, np.concatenate([one.wholes for one in alone]))
 
 
 @installed
 def test_a_passage_is_read_with_those_around_it_if_their_order_is_known(
     selector: dgn.Selector,
 ) -> None:
-    encoder = selector.encoder
-    assert isinstance(encoder, MiniLMEncoder)
     page = ["Clara Voss was an engineer.", "She designed the Corran Bridge.", "It opened in 1911."]
     asked = "Clara Voss designed the Corran Bridge in 1911."
     ordered = Query.of(asked, documents=[{"sentences": page}])
     loose = Query.of(ordered.text, ordered.texts)
     apart = Query.of(ordered.text, documents=[{"sentences": [one]} for one in ordered.texts])
-    known, unknown, single = encoder._relevance([ordered, loose, apart])
+    encoder = selector.encoder
+    assert isinstance(encoder, MiniLMEncoder)
+    known, unknown, single = encoder.relevance([ordered, loose, apart])
     assert known[2] > unknown[2] + 0.5, "what was opened stands before"
-    np.testing.assert_allclose(unknown, single, atol=1e-4)
+    np.testing.assert_allclose(unknown, single, atol=1e-5)
+
+
+@installed
+def test_the_end_of_a_long_passage_is_read(selector: dgn.Selector) -> None:
+    filler = "The committee met on Tuesday and talked about the roof of the town hall. " * 12
+    fact = "Clara Voss designed the Corran Bridge in 1911."
+    passages = [filler + fact, filler + "It then went home."]
+    relevance = relevance_of(selector, Query.of("Who designed the Corran Bridge?", passages))
+    assert relevance[0] > relevance[1] + 0.5
+
+
+@installed
+def test_only_passages_that_words_put_on_top_are_read(selector: dgn.Selector) -> None:
+    encoder = selector.encoder
+    assert isinstance(encoder, MiniLMEncoder)
+    few = MiniLMEncoder(encoder.weights, encoder._reader, encoder._around, read=2)
+    query = Query.of(CLAIM, [*PAGE, PAGE[1].upper()], titles=TITLE)
+    everything, some = (dgn.Selector(one).encoder.encode([query])[1] for one in (encoder, few))
+    read = some.features[0, :, -1] > 0
+    assert read.sum() == 2 + 1, "two passages, and the repeat of one"
+    assert read[1] == read[-1]
+    np.testing.assert_array_equal(some.features[0, read], everything.features[0, read])
+    np.testing.assert_array_equal(some.features[..., :-1], everything.features[..., :-1])
+
+
+@installed
+def test_without_a_reader(selector: dgn.Selector, tmp_path: Path) -> None:
+    words = dgn.Selector.from_pretrained("minilm-words")
+    assert set(words.select(CLAIM, PAGE, titles=TITLE, k=2).indices) == {1, 3}
+    query = Query.of(CLAIM, PAGE)
+    with_reader = selector.encoder.encode([query])[1].features
+    np.testing.assert_array_equal(words.encoder.encode([query])[1].features, with_reader[..., :-1])
+    words.save_pretrained(tmp_path)
+    again = dgn.Selector.from_pretrained(tmp_path)
+    assert again.select(CLAIM, PAGE).gains == words.select(CLAIM, PAGE).gains
+    assert again.encoder.parameters == 0
+
+
+@installed
+def test_torch_is_not_needed() -> None:
+    program = (
+        "import sys; sys.modules['torch'] = None; import dgn; "
+        "selector = dgn.Selector.from_pretrained('minilm'); "
+        "print(selector.select('Cows moo', ['A', 'Cows moo']).indices)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "(1, 0)", done.stderr
 
 
 @installed

@@ -1,6 +1,7 @@
 /* Which instruction set is used: the highest one that the processor and the binary have. */
 #include "facets.h"
 #include "greedy.h"
+#include "transformer.h"
 #include "unfold.h"
 
 #include <stdatomic.h>
@@ -18,6 +19,7 @@ const int64_t dgn_sizes[] = {
     sizeof(dgn_tokens),        sizeof(dgn_words),
     sizeof(dgn_facet_weights), sizeof(dgn_query),  sizeof(dgn_facets_result),
     sizeof(dgn_layers),        sizeof(dgn_gradients),
+    sizeof(dgn_linear),        sizeof(dgn_layer),  sizeof(dgn_transformer), sizeof(dgn_texts),
 };
 
 typedef void search(const dgn_input *, const dgn_result *);
@@ -30,6 +32,7 @@ typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_quer
                     const dgn_facets_result *);
 typedef void unfold(const dgn_layers *, const dgn_choices *, float *);
 typedef void unfold_slope(const dgn_layers *, const dgn_choices *, const dgn_gradients *, float *);
+typedef void transform(const dgn_transformer *, const dgn_texts *);
 typedef void in_parallel(void (*)(void *), void *, unsigned, unsigned);
 
 search dgn_greedy_baseline;
@@ -40,6 +43,8 @@ describe dgn_describe_baseline;
 facets dgn_facets_baseline;
 unfold dgn_unfold_baseline;
 unfold_slope dgn_unfold_slope_baseline;
+transform dgn_transform_baseline;
+int64_t dgn_transform_work_baseline(const dgn_transformer *, const dgn_texts *);
 int64_t dgn_unfold_work_baseline(int64_t, int64_t);
 int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                                  int64_t);
@@ -52,6 +57,7 @@ describe dgn_describe_avx2, dgn_describe_avx512;
 facets dgn_facets_avx2, dgn_facets_avx512;
 unfold dgn_unfold_avx2, dgn_unfold_avx512;
 unfold_slope dgn_unfold_slope_avx2, dgn_unfold_slope_avx512;
+transform dgn_transform_avx2, dgn_transform_vnni;
 #endif
 
 /* 0 for the baseline, 1 for AVX2, 2 for AVX-512. */
@@ -250,4 +256,26 @@ void dgn_unfold(int32_t isa, const dgn_layers *layers, const dgn_choices *choice
         parallel(unfold_thread, &job, threads, 0);
     else
         unfold_thread(&job);
+}
+
+/* The room that `dgn_transform` needs, in numbers. */
+int64_t dgn_transform_work(const dgn_transformer *model, const dgn_texts *texts) {
+    return dgn_transform_work_baseline(model, texts);
+}
+
+/* AVX-512 is used if it has products of 8-bit numbers, AVX2 otherwise. */
+void dgn_transform(int32_t isa, const dgn_transformer *model, const dgn_texts *texts) {
+#ifdef DGN_X86
+    __builtin_cpu_init();
+    if (isa == 2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) {
+        dgn_transform_vnni(model, texts);
+        return;
+    }
+    if (isa >= 1) {
+        dgn_transform_avx2(model, texts);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_transform_baseline(model, texts);
 }

@@ -80,9 +80,9 @@ class IndexedWords(PreparedPassages):
         named, _ = reader.read([title_text(title) for title in titles], title_codes, forgets=False)
         position, is_ordered, follows = order_of(passages)
         arrays = {
-            **dict(zip(("rows", "start"), _laid_out(texts), strict=True)),
+            **dict(zip(("rows", "start"), laid_out(texts), strict=True)),
             "title": np.array([titles[passage.title] for passage in passages], np.int64),
-            **dict(zip(("title_rows", "title_start"), _laid_out(named), strict=True)),
+            **dict(zip(("title_rows", "title_start"), laid_out(named), strict=True)),
             "position": position,
             "is_ordered": is_ordered,
             "follows": follows,
@@ -173,8 +173,8 @@ class IndexedWords(PreparedPassages):
         """
         arrays = self._arrays
         title, numbers = np.unique(arrays["title"][indices], return_inverse=True)
-        texts = _taken(arrays["rows"], arrays["start"], indices)
-        titles = _taken(arrays["title_rows"], arrays["title_start"], title)
+        texts = taken(arrays["rows"], arrays["start"], indices)
+        titles = taken(arrays["title_rows"], arrays["title_start"], title)
         lengths = [*texts[1].tolist(), *titles[1].tolist()]
         kept: list[NDArray[np.int64]] = [texts[0], titles[0]]
         wanted = codes or (ENGLISH,) * (1 + len(indices))
@@ -222,14 +222,14 @@ class IndexedWords(PreparedPassages):
         return np.flatnonzero(np.concatenate([read != wanted[1:], titles != wanted[0]])).tolist()
 
 
-def _laid_out(texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def laid_out(texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     start = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=start[1:])
     rows = np.fromiter((row for text in texts for row in text), np.int64, int(start[-1]))
     return rows, start
 
 
-def _taken(
+def taken(
     rows: NDArray[np.int64], start: NDArray[np.int64], indices: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The words of some texts, end to end, and how many each has."""
@@ -251,23 +251,23 @@ def _fits(arrays: dict[str, NDArray[Any]], words: int, stems: int, dimension: in
         and room >= words
         and all(len(arrays[name]) == passages for name in by_passage)
         and len(arrays["title_language"]) == titles
-        and _points_into(arrays["language"] + 1, len(LANGUAGE_CODES) + 1)
-        and _points_into(arrays["title_language"], len(LANGUAGE_CODES))
-        and _points_into(arrays["stem_of"][:words], stems)
-        and _points_into(arrays["title"], titles)
-        and _points_into(arrays["rows"], words)
-        and _points_into(arrays["title_rows"], words)
-        and _is_layout(arrays["start"], len(arrays["rows"]))
-        and _is_layout(arrays["title_start"], len(arrays["title_rows"]))
+        and points_into(arrays["language"] + 1, len(LANGUAGE_CODES) + 1)
+        and points_into(arrays["title_language"], len(LANGUAGE_CODES))
+        and points_into(arrays["stem_of"][:words], stems)
+        and points_into(arrays["title"], titles)
+        and points_into(arrays["rows"], words)
+        and points_into(arrays["title_rows"], words)
+        and is_layout(arrays["start"], len(arrays["rows"]))
+        and is_layout(arrays["title_start"], len(arrays["title_rows"]))
         and bool(np.isfinite(arrays["facts"]).all())
     )
 
 
-def _points_into(numbers: NDArray[Any], size: int) -> bool:
+def points_into(numbers: NDArray[Any], size: int) -> bool:
     return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < size)
 
 
-def _is_layout(start: NDArray[Any], end: int) -> bool:
+def is_layout(start: NDArray[Any], end: int) -> bool:
     return (
         len(start) > 0 and start[0] == 0 and start[-1] == end and bool((np.diff(start) >= 0).all())
     )

@@ -157,10 +157,19 @@ class TextVectors:
     Attributes:
         words: [all words of all texts, dimension], of length 1, in order.
         wholes: [texts, dimension], of length 1; zeros for a text without a word.
+        known_cosines: [words of the other texts, words of the first text], if they are known;
+            `words` are then not used.
     """
 
     words: NDArray[np.float32]
     wholes: NDArray[np.float32]
+    known_cosines: NDArray[np.float32] | None = None
+
+    def cosines(self, asked: int) -> NDArray[np.float32]:
+        """The cosines of all other words, as rows, with the first `asked` words."""
+        if self.known_cosines is not None:
+            return self.known_cosines
+        return self.words[asked:] @ self.words[:asked].T
 
 
 def match_query(
@@ -233,7 +242,7 @@ def _compare(
     idf = table.facts[flat, 0]
     is_number, is_year, is_function = (table.facts[flat, n] > 0 for n in (1, 2, 3))
     wants_number, wants_year, asks_function = (table.facts[query, n] > 0 for n in (1, 2, 3))
-    cosines = (vectors.words[len(query) :] @ vectors.words[: len(query)].T).clip(0, 1)
+    cosines = vectors.cosines(len(query)).clip(0, 1)
     # Numbers are compared as wholes: their vectors only know their digits.
     cosines[is_number] = 0
     cosines[:, wants_number] = 0

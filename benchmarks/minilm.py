@@ -1,0 +1,146 @@
+"""The cost of the model minilm, from text to selection, next to a MiniLM cross-encoder in torch.
+
+Every row is a process of its own that has loaded the model and answered one other query, and then
+answers the hundred claims of samples/ about text that it has never seen. The rows take turns, and
+the median counts, so that another load of the machine falls on all of them.
+
+The rows in torch read what the model read before it had a kernel of its own: every text, and every
+passage together with the query, padded to the longest one. The cross-encoder reads every passage
+with the query and ranks (its cost does not depend on what it has learned).
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import print_table
+from dgn.data import read_examples
+from dgn.selector import Limits, Selector
+from dgn.text.query import Query
+
+_SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
+_K, _REPEATS, _INDEXED = 5, 5, 100
+_PEER = "MiniLM cross-encoder, torch"
+_ROWS = {
+    "dgn, minilm": ("minilm", False),
+    "dgn, minilm-words": ("minilm-words", False),
+    f"dgn, minilm, {_INDEXED} passages indexed": ("minilm", True),
+    f"dgn, minilm-words, {_INDEXED} passages indexed": ("minilm-words", True),
+}
+
+
+def run() -> None:
+    names = [*_ROWS, "what dgn, minilm reads, torch", _PEER]
+    times: dict[str, list[list[float]]] = {name: [] for name in names}
+    for _ in range(_REPEATS):
+        for name in names:
+            command = [sys.executable, "-m", "benchmarks.minilm", name]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            times[name].append(json.loads(done.stdout))
+    medians = {
+        name: [1e3 * statistics.median(column) for column in zip(*runs, strict=True)]
+        for name, runs in times.items()
+    }
+    queries = _queries()
+    passages = sum(len(query.passages) for query in queries) / len(queries)
+    print_table(
+        f"New text to selection, {len(queries)} queries of {passages:.1f} passages, k = {_K}, "
+        f"2 cores, median of {_REPEATS} processes that take turns",
+        (
+            "method",
+            "ms per query",
+            "slowest 5%",
+            "time relative to the cross-encoder",
+            "loads in s",
+        ),
+        [
+            (
+                name,
+                f"{own[1]:.1f}",
+                f"{own[2]:.1f}",
+                f"{own[1] / medians[_PEER][1]:.2f}×",
+                f"{own[0] / 1e3:.1f}",
+            )
+            for name, own in medians.items()
+        ],
+    )
+
+
+def _queries() -> list[Query]:
+    return [example.query for example in read_examples(_SAMPLES)]
+
+
+def _measure(name: str) -> list[float]:
+    """Seconds to load, the mean of a query, and the 95th percentile."""
+    started = time.perf_counter()
+    answer = _dgn(*_ROWS[name]) if name in _ROWS else _in_torch(only_pairs=name == _PEER)
+    loading = time.perf_counter() - started
+    answer(Query.of("A first query.", ["A first passage."]))
+    times: list[float] = []
+    for query in _queries():
+        started = time.perf_counter()
+        answer(query)
+        times.append(time.perf_counter() - started)
+    return [loading, statistics.fmean(times), statistics.quantiles(times, n=20)[-1]]
+
+
+def _dgn(model: str, is_indexed: bool) -> Callable[[Query], object]:
+    selector, limits = Selector.from_pretrained(model), Limits(k=_K)
+    if not is_indexed:
+        return lambda query: selector.select_queries([query], limits)
+    texts = [passage.text for query in _queries() for passage in query.passages]
+    index = selector.index(passages=texts[:_INDEXED])
+    return lambda query: index.select(query.text, k=_K)
+
+
+def _in_torch(*, only_pairs: bool) -> Callable[[Query], object]:
+    import torch
+
+    from dgn.text.encoders.minilm.transformer import (
+        CrossEncoder,
+        WordPieces,
+        embed,
+        load_minilm,
+        pair_batch,
+    )
+
+    torch.set_num_threads(2)
+    encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
+    scorer = CrossEncoder(encoder).eval()
+
+    @torch.inference_mode()
+    def ranked(query: Query) -> Any:
+        (asked,) = pieces([query.text], 48)
+        texts = pieces(query.texts, 128)
+        return scorer(*pair_batch([(asked, text) for text in texts])).topk(min(_K, len(texts)))
+
+    @torch.inference_mode()
+    def read(query: Query) -> Any:
+        titles = list(dict.fromkeys(passage.title for passage in query.passages))
+        embed(encoder, pieces, [query.text, *query.texts, *titles])
+        (asked,) = pieces([query.text], 48)
+        named = dict(zip(titles, pieces(titles, 16), strict=True))
+        texts = pieces(query.texts, 254)
+        pairs = [
+            (
+                asked,
+                named[passage.title] + texts[place][:96],
+                *([texts[place - 1][-32:]] if place else []),
+                *([texts[place + 1][:24]] if place + 1 < len(texts) else []),
+            )
+            for place, passage in enumerate(query.passages)
+        ]
+        return scorer(*pair_batch(pairs))
+
+    return ranked if only_pairs else read
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(sys.argv[1])))
