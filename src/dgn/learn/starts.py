@@ -18,16 +18,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from dgn.core.native.facets import WordTable
 from dgn.data import Example
 from dgn.errors import InvalidInput
 from dgn.learn.families.facets_table import MatchTable, MatchWriter
-from dgn.learn.families.modules import FacetModule
+from dgn.learn.families.modules import FacetModule, ReaderModule
 from dgn.selector import Selector
+from dgn.selector.model_folder import MINILM, UNTRAINED
 from dgn.text.encoders import Encoder, FacetEncoder
 from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, start_weights
+from dgn.text.encoders.minilm.encoder import UNREAD, MiniLMEncoder
 from dgn.text.languages import ENGLISH
 
-DEFAULT, UNTRAINED = "default", "untrained"
+DEFAULT = "default"
 _SIZES = FacetSizes(256, projection=32, hidden=128)
 """Of a network that begins untrained: those of the shipped one."""
 
@@ -40,9 +43,11 @@ class Start(ABC):
 
     Attributes:
         selector: The model as it is before training.
+        learning_rate: A rate that suits its weights.
     """
 
     selector: Selector
+    learning_rate: float
 
     @abstractmethod
     def usable(self, examples: Sequence[Example]) -> list[Example]:
@@ -65,16 +70,18 @@ def open_start(name: str, examples: Sequence[Example]) -> Start:
     """The start with this name.
 
     Args:
-        name: "default", "untrained", or a model folder.
+        name: "default", "untrained", "minilm", or a model folder.
         examples: What is learned from; their language decides which weights are trained.
     """
     selector = Selector.from_pretrained(None if name == DEFAULT else name)
     if isinstance(selector.encoder, FacetEncoder):
         return FacetStart(selector, selector.encoder, examples)
+    if isinstance(selector.encoder, MiniLMEncoder) and selector.encoder.last_layers:
+        return ReaderStart(selector, selector.encoder)
     raise InvalidInput(
         "from",
-        message=f"{name} is a model of the family {selector.encoder.family}, which cannot be "
-        f"trained on rows; start from {DEFAULT}, {UNTRAINED} or a folder of the family facets.",
+        message=f"{name} is a model of the family {selector.encoder.family} that cannot be trained "
+        f"on rows; start from {DEFAULT}, {UNTRAINED}, {MINILM} or a folder of these families.",
     )
 
 
@@ -85,6 +92,8 @@ class FacetStart(Start):
     A model for English uses fixed weights for other languages. If most of the queries are in other
     languages, these fixed weights are the start, and the trained model is for any language.
     """
+
+    learning_rate = 3e-3
 
     def __init__(
         self, selector: Selector, encoder: FacetEncoder, examples: Sequence[Example]
@@ -121,6 +130,43 @@ class FacetStart(Start):
         languages = "english" if self._is_english else "any"
         learned = FacetWeights(**weights)
         return FacetEncoder(learned, self._vectors, self._idf, languages=languages)
+
+
+@final
+class ReaderStart(Start):
+    """Starts from a model of the family minilm; the last layers of its reader are trained.
+
+    The transformer reads every pair once, when the table is made.
+    """
+
+    learning_rate = 1e-4
+
+    def __init__(self, selector: Selector, encoder: MiniLMEncoder) -> None:
+        self.selector, self._encoder = selector, encoder
+
+    def usable(self, examples: Sequence[Example]) -> list[Example]:
+        return [one for one in examples if one.query.languages[0] == ENGLISH]
+
+    def table(self, examples: Sequence[Example], on_read: OnRead) -> MatchTable:
+        with tempfile.TemporaryDirectory() as folder:
+            dimension = self._encoder.weights.sizes.dimension
+            with MatchWriter(Path(folder), self._encoder.reader) as writer:
+                for number, example in enumerate(examples):
+                    matches, table = self._encoder.matches_to_train(example.query)
+                    # The static vectors of words are not used: only facts about words are.
+                    unused = np.zeros((len(table.facts), dimension), np.float32)
+                    writer.add_matched(example, matches, WordTable(unused, table.facts, table.stem))
+                    on_read(number + 1)
+            return MatchTable.load(folder)
+
+    def module(self, dropout: float) -> nn.Module:
+        encoder = self._encoder
+        return ReaderModule(encoder.weights, encoder.last_layers, UNREAD, dropout)
+
+    def encoder(self, weights: Mapping[str, NDArray[Any]]) -> MiniLMEncoder:
+        layers = {n: w for n, w in weights.items() if n in self._encoder.last_layers}
+        facets = {n: w for n, w in weights.items() if n not in layers}
+        return self._encoder.with_layers(FacetWeights(**facets), layers)
 
 
 def _with_network(weights: FacetWeights) -> FacetWeights:

@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_model",
         metavar="MODEL",
-        help="what rows are learned from: default (the shipped model), untrained, or a model "
-        "folder (default default)",
+        help="what rows are learned from: default (the shipped model), untrained, minilm, or a "
+        "model folder (default default)",
     )
     parser.add_argument("--pages", type=Path, help=PAGES_HELP)
     parser.add_argument("--skip-bad", action="store_true", help="skip broken rows and list them")
