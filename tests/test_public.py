@@ -36,7 +36,7 @@ LEARN = {
     *("DataConfig", "EpochReport", "FitConfig", "Fixed", "Geometric", "Linear", "MachineConfig"),
     *("NetworkConfig", "RunConfig", "RunResult", "Schedule", "Trainer", "build_network"),
     *("find_device", "fit", "is_finished", "load_network", "open_run", "parameter_count"),
-    *("to_device", "read_config", "select_all", "train"),
+    *("RowsResult", "to_device", "read_config", "select_all", "train", "train_on_rows"),
 }
 ERRORS = {
     *("BrokenInput", "DGNError", "InvalidInput", "MissingExtra", "SearchTooLarge"),

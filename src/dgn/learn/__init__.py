@@ -4,6 +4,7 @@
     DifferentiableGreedyNetwork(encoder)            the paper's network
     fit(network, train, validation, FitConfig())    training in memory
     train(RunConfig(...), folder)                   a run that can be stopped and resumed
+    train_on_rows(["rows.jsonl"], folder)           from your own labels to a model
 
 Most of it needs torch (`dgn[train]`) and is imported when it is first used; the configuration and
 the families do not.
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         PointwiseNetwork,
         SelectionNetwork,
     )
+    from dgn.learn.own_labels import RowsResult, train_on_rows
     from dgn.learn.relaxations import Choice, Gumbel, Relaxation, Softmax, StraightThrough
     from dgn.learn.run import RunResult, is_finished, load_network, open_run, train
     from dgn.learn.setup import build_network, find_device, parameter_count, to_device
@@ -55,6 +57,7 @@ _MODULES = {
         *("DifferentiableGreedyNetwork", "FeatureEncoder", "FeedForward", "LearnedWeights"),
         *("PointwiseNetwork", "SelectionNetwork"),
     ),
+    "own_labels": ("RowsResult", "train_on_rows"),
     "relaxations": ("Choice", "Gumbel", "Relaxation", "Softmax", "StraightThrough"),
     "run": ("RunResult", "is_finished", "load_network", "open_run", "train"),
     "setup": ("build_network", "find_device", "parameter_count", "to_device"),
@@ -82,6 +85,7 @@ __all__ = [
     "NetworkConfig",
     "PointwiseNetwork",
     "Relaxation",
+    "RowsResult",
     "RunConfig",
     "RunResult",
     "Schedule",
@@ -103,6 +107,7 @@ __all__ = [
     "select_all",
     "to_device",
     "train",
+    "train_on_rows",
     "weighted_binary_cross_entropy",
 ]
 

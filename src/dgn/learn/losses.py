@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from dgn.core.arrays import Bool, Float
 from dgn.core.numerics import lowest_log
@@ -17,6 +17,9 @@ from dgn.learn.layers import Unfolded
 
 Assignment = Literal["ordered", "matched", "set"]
 Reduction = Literal["mean", "sum", "none"]
+
+_POINTWISE_SHARE, _SMOOTHING = 0.3, 0.05
+"""Of the relevance loss; experiments.mixture trains the shipped model with the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,26 @@ def weighted_binary_cross_entropy(
     if negative_weight is not None:
         losses = torch.where(gold, losses, losses * negative_weight)
     return torch.where(mask, losses, 0.0).sum() / mask.sum()
+
+
+def relevance_loss(
+    logits: Float[Tensor, "batch items"], gold: Tensor, mask: Bool[Tensor, "batch items"]
+) -> Float[Tensor, ""]:
+    """The loss of logits of relevance: each gold item against all others, and each by itself.
+
+    Args:
+        logits: [batch, items].
+        gold: [batch, items], True for gold items; every set has at least one.
+        mask: [batch, items], False for padding.
+    """
+    _check_gold(gold, logits)
+    others = torch.where(mask & ~gold, logits, lowest_log(logits))
+    above = logits - torch.logsumexp(others, dim=1, keepdim=True)
+    share = gold.to(logits.dtype)
+    listwise = -(logsigmoid(above) * share).sum(dim=1) / share.sum(dim=1)
+    wanted = _SMOOTHING + (1 - 2 * _SMOOTHING) * share
+    pointwise = binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+    return listwise.mean() + _POINTWISE_SHARE * pointwise[mask].mean()
 
 
 def _ordered_labels(gold: Bool[Tensor, "batch items"], layers: int) -> Tensor:

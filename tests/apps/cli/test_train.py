@@ -5,6 +5,7 @@ import pytest
 
 from dgn.apps.cli.main import main
 from small_features import write_table
+from small_rows import write_rows
 
 
 @pytest.fixture
@@ -64,3 +65,37 @@ def test_an_unknown_flag_of_any_command(
         main(["train", "--help"])
     assert error.value.code == 0
     assert "--decay-to-start" in capsys.readouterr().out
+
+
+def test_rows_to_a_model_in_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, model = str(write_rows(tmp_path / "rows.jsonl", 30)), str(tmp_path / "model")
+    # The rows may come after the flags.
+    assert main(["train", "--out", model, "--from", "untrained", "--epochs", "2", rows]) == 0
+    captured = capsys.readouterr()
+    header = "epoch     loss    at 1    at 3    at 5    at 7   at most left"
+    assert captured.err.splitlines()[1] == header
+    assert len(captured.err.splitlines()) == 5
+    for told in ("trained − start", "trained − BM25", "30 rows", f"model and card: {model}"):
+        assert told in captured.out
+    assert f"dgn train {rows} --out {model} --epochs 4" in captured.out
+    assert main(["select", "--model", model, "Who sank?", "--passages", rows]) == 0
+    capsys.readouterr()
+    more = ["train", rows, "--out", model, "--from", "untrained", "--epochs", "3", "--json"]
+    assert main(more) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("epoch") for line in lines] == [0, 1, 2, 3, None]
+    assert lines[-1]["epochs"] == 3
+
+
+def test_rows_and_features_exclude_each_other(
+    train: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = str(write_rows(tmp_path / "rows.jsonl", 12))
+    assert main([*train, rows]) == 2
+    assert "Rows cannot be combined with --train" in capsys.readouterr().err
+    assert main([*train, "--from", "default"]) == 2
+    assert "--from belongs to labelled rows" in capsys.readouterr().err
+    assert main(["train", "--out", str(tmp_path / "none")]) == 2
+    assert "There is nothing to learn from" in capsys.readouterr().err
+    assert main(["train", rows, "--out", str(tmp_path / "m"), "--hidden", "3"]) == 2
+    assert "--hidden is a setting of training on folders" in capsys.readouterr().err

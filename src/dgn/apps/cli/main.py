@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Generator, Sequence
+from pathlib import Path
 
 import dgn
 from dgn.errors import DGNError, InvalidInput
@@ -24,7 +25,7 @@ COMMANDS = {
     "serve": "serve a page and an HTTP API that select and explain",
     "mcp": "serve the tool select_evidence to an assistant (Model Context Protocol)",
     "data": "page stores, data sets and their features",
-    "train": "train a DGN, an Encoder or a DeepEncoder on features",
+    "train": "train a model on your own labelled rows, or on features",
     "tune": "search for good settings",
     "evaluate": "score and compare ways to select",
     "info": "show what is installed and what is used",
@@ -105,13 +106,17 @@ def _terminated_by_exception() -> Generator[None]:
 def _parsed(given: Sequence[str]) -> argparse.Namespace:
     command = next((one for one in given if not one.startswith("-")), "")
     options, more = build_parser([command]).parse_known_args(given)
-    takes_pages = isinstance(getattr(options, "pages", None), list)
-    if more and takes_pages and not any(m[:1] == "-" != m for m in more):
+    files = next((name for name in ("pages", "rows") if _is_list(options, name)), None)
+    if more and files and not any(m[:1] == "-" != m for m in more):
         # argparse does not accept files after an option: select QUERY -k 3 PAGE
-        options.pages += more
+        getattr(options, files).extend(map(Path, more) if files == "rows" else more)
     elif more:
         options.parser.error(f"unrecognized arguments: {' '.join(more)}")
     return options
+
+
+def _is_list(options: argparse.Namespace, name: str) -> bool:
+    return isinstance(getattr(options, name, None), list)
 
 
 def build_parser(commands: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:

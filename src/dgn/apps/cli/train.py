@@ -1,4 +1,4 @@
-"""`dgn train`: from features to a trained model, with its progress."""
+"""`dgn train`: from labelled rows, or from features, to a trained model, with its progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from dgn.errors import require_extra
+from dgn.apps.cli.options import PAGES_HELP, QUERIES_HELP
+from dgn.errors import InvalidInput, require_extra
 from dgn.learn.config import SECTIONS, RunConfig, read_config
 from dgn.learn.families import family_names, find_family
 from dgn.settings import types_of
@@ -26,7 +27,22 @@ _LINE_SECONDS = 30.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `dgn train`."""
-    parser.description = "Train on features. Run the same command again to resume a run."
+    parser.description = (
+        "Train on labelled rows (dgn train rows.jsonl --out my-model), which needs no further "
+        "setting; or on folders of features (--train, --validation). Run the same command again "
+        "to resume a run; with rows, a larger --epochs continues it."
+    )
+    parser.epilog = "example: dgn train rows.jsonl --out my-model"
+    parser.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help=QUERIES_HELP)
+    parser.add_argument(
+        "--from",
+        dest="from_model",
+        metavar="MODEL",
+        help="what rows are learned from: default (the shipped model), untrained, minilm, or a "
+        "model folder (default default)",
+    )
+    parser.add_argument("--pages", type=Path, help=PAGES_HELP)
+    parser.add_argument("--skip-bad", action="store_true", help="skip broken rows and list them")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="model folder")
     parser.add_argument(
         "--config", type=Path, metavar="TOML", help="settings; flags take precedence"
@@ -63,11 +79,14 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 def config_from(options: argparse.Namespace) -> RunConfig:
     """The settings of the TOML file, and those of the flags, which take precedence."""
     config = read_config(options.config) if options.config else RunConfig()
+    return config.with_settings(given_settings(options))
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings whose flags were given."""
     kinds = [*SECTIONS.values(), *(find_family(name).settings for name in family_names())]
     names = [name for kind in kinds for name in types_of(kind)]
-    return config.with_settings(
-        {name: getattr(options, name) for name in names if hasattr(options, name)}
-    )
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
 def _type_of(kind: Any) -> dict[str, Any]:
@@ -95,7 +114,10 @@ def require_training(command: str) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.rows:
+        return _run_on_rows(options)
     config = config_from(options)
+    _check_features(options, config)
     require_training("dgn train")
     if options.quiet:
         _train(config, options.out, _Watcher())
@@ -107,6 +129,32 @@ def _run(options: argparse.Namespace) -> int:
             result = _train(config, options.out, lines)
         _print_result(result, config)
     return 0
+
+
+def _run_on_rows(options: argparse.Namespace) -> int:
+    given = given_settings(options)
+    if options.config is not None or {"train", "validation", "partial"} & set(given):
+        raise InvalidInput(
+            "rows",
+            message="Rows cannot be combined with --train, --validation, --partial or --config: "
+            "pass labelled rows, or folders of features.",
+        )
+    require_training("dgn train")
+    from dgn.apps.cli.train_rows import run
+
+    return run(options, given)
+
+
+def _check_features(options: argparse.Namespace, config: RunConfig) -> None:
+    if not config.data.train and not config.data.validation:
+        raise InvalidInput(
+            "rows",
+            message="There is nothing to learn from: pass labelled rows (dgn train rows.jsonl "
+            "--out my-model), or folders of features (--train and --validation).",
+        )
+    for name, flag in (("from_model", "--from"), ("pages", "--pages"), ("skip_bad", "--skip-bad")):
+        if getattr(options, name):
+            raise InvalidInput(name, message=f"{flag} belongs to labelled rows; pass some.")
 
 
 def _train(config: RunConfig, out: Path, watcher: _Watcher) -> RunResult:

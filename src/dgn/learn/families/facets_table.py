@@ -284,11 +284,17 @@ class MatchWriter(FeatureWriter):
 
     def add(self, example: Example) -> None:
         self._waiting.append(example)
-        self.query_count += 1
-        self.passage_count += len(example.query.passages)
-        self.missing_count += len(example.missing)
+        self._count(example)
         if len(self._waiting) >= _QUERIES_PER_BATCH:
             self._match()
+
+    def add_matched(self, example: Example, matches: QueryMatches, table: WordTable) -> None:
+        """Add an example that was matched already, with the table of its words.
+
+        All examples of a folder are added in the same way.
+        """
+        self._count(example)
+        self._store(example, matches, table)
 
     def __enter__(self) -> MatchWriter:
         return self
@@ -306,7 +312,7 @@ class MatchWriter(FeatureWriter):
             "gold": np.concatenate(self._gold),
         }
         for name, axes in AXES.items():
-            shape = (-1, *[self._reader.vectors.dimension] * ("dimension" in axes))
+            shape = (-1, *[arrays["vectors"].shape[1]] * ("dimension" in axes))
             arrays[name] = np.concatenate([one[name].reshape(shape) for one in self._matches])
         for name, array in arrays.items():
             save_array(self._folder / f"{name}.npy", array)
@@ -317,13 +323,20 @@ class MatchWriter(FeatureWriter):
         queries = [example.query for example in self._waiting]
         words, table, _ = read_in_languages(self._reader, queries, titles=self._titles)
         for one, example in zip(words, self._waiting, strict=True):
-            matches = match_query(one, table)
-            stored = {name: matches[name].astype(np.float16) for name in _HALF}
-            rows = self._rows_of(matches["query"], table)
-            self._matches.append({**matches, **stored, "query": rows})
-            self._ids.append(example.claim.id)
-            self._gold.append(np.array(example.gold, dtype=bool))
+            self._store(example, match_query(one, table), table)
         self._waiting = []
+
+    def _count(self, example: Example) -> None:
+        self.query_count += 1
+        self.passage_count += len(example.query.passages)
+        self.missing_count += len(example.missing)
+
+    def _store(self, example: Example, matches: QueryMatches, table: WordTable) -> None:
+        stored = {name: matches[name].astype(np.float16) for name in _HALF}
+        rows = self._rows_of(matches["query"], table)
+        self._matches.append({**matches, **stored, "query": rows})
+        self._ids.append(example.claim.id)
+        self._gold.append(np.array(example.gold, dtype=bool))
 
     def _rows_of(self, words: NDArray[np.int64], table: WordTable) -> NDArray[np.int32]:
         """The rows of these words among all words so far; new ones are added."""

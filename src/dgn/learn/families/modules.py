@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, final
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dgn.core.arrays import Float
 from dgn.core.functions import Items, SetFunction
 from dgn.learn.networks import FeedForward
-from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, encode, start_weights
+from dgn.text.encoders.facets.formula import (
+    Facets,
+    FacetSizes,
+    FacetWeights,
+    compute_facets,
+    start_weights,
+)
 from dgn.text.encoders.facets.matching import Matches
 
 _NETWORK = ("projection", "hidden", "hidden_bias", "output", "output_bias")
@@ -47,7 +56,11 @@ class FacetModule(nn.Module):
             mask: Not used: matches have their own mask.
         """
         del mask
-        return encode(self.weights, x, self.dropout)
+        return self.facets(x).function(x.mask)
+
+    def facets(self, x: Matches) -> Facets:
+        """The features of the passages, with the logits of their relevance."""
+        return compute_facets(self.weights, x, self.dropout)
 
     def network_parameters(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
         """What is trained, in two parts: the network that judges relevance, and the function."""
@@ -59,6 +72,51 @@ class FacetModule(nn.Module):
     def weights(self) -> FacetWeights:
         """The parameters, as the formula takes them."""
         return FacetWeights(**{name: self.get_parameter(name) for name in self._names})
+
+
+@final
+class ReaderModule(nn.Module):
+    """Learns the last layers of MiniLM's reader and the weights of the facets.
+
+    The transformer is not trained: `passages` of a batch are what the last layers see.
+
+    Args:
+        weights: The weights of the facets at the start.
+        layers: The last layers at the start: pool.weight, pool.bias, score.weight and score.bias.
+        unread: The logit of passages that are not read; it stays what it is.
+        dropout: The share of units that are left out of a training step.
+    """
+
+    def __init__(
+        self,
+        weights: FacetWeights,
+        layers: Mapping[str, NDArray[Any]],
+        unread: float,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self._names, self._unread = tuple(vars(weights)), unread
+        for name, weight in vars(weights).items():
+            self.register_parameter(name, nn.Parameter(torch.tensor(weight)))
+        outputs, inputs = layers["pool.weight"].shape
+        self.pool, self.score = nn.Linear(inputs, outputs), nn.Linear(outputs, 1)
+        for name, weight in layers.items():
+            self.get_parameter(name).data = torch.tensor(weight, dtype=torch.float32)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Matches, mask: Tensor | None = None) -> tuple[SetFunction, Items]:
+        """The set function of each query, and its passages as items; the mask is not used."""
+        del mask
+        return self.facets(x).function(x.mask)
+
+    def facets(self, x: Matches) -> Facets:
+        """The features of the passages, with the logits of their relevance."""
+        hidden = self.dropout(torch.tanh(self.pool(x.passages)))
+        is_read = x.relevance > self._unread + 1
+        logits = torch.where(is_read, self.score(hidden)[..., 0], x.relevance)
+        names = self._names
+        weights = FacetWeights(**{name: self.get_parameter(name) for name in names})
+        return compute_facets(weights, replace(x, relevance=logits))
 
 
 @final

@@ -176,6 +176,10 @@ class Facets:
     target: Float[Array, "batch features"]
     logits: Float[Array, "batch items"]
 
+    def function(self, mask: Array) -> tuple[FeatureCoverage, Items]:
+        """The set function of each query, and its passages as items; mask is [batch, items]."""
+        return FeatureCoverage(self.weights, target=self.target), Items(self.features, mask)
+
 
 def encode(
     weights: FacetWeights, matches: Matches, drop: Callable[[Array], Array] = lambda x: x
@@ -187,9 +191,7 @@ def encode(
         matches: The queries and their passages.
         drop: Leaves out some units of the network, in training.
     """
-    facets = compute_facets(weights, matches, drop)
-    objective = FeatureCoverage(facets.weights, target=facets.target)
-    return objective, Items(facets.features, matches.mask)
+    return compute_facets(weights, matches, drop).function(matches.mask)
 
 
 def compute_facets(

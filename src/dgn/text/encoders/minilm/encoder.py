@@ -60,7 +60,7 @@ share of many. Chosen among 22 rules on dev queries of 13 sets, where it loses .
 and nothing at 1, 3 and 5; on five other sets it loses .0002 at most.
 """
 
-_UNREAD = -30.0
+UNREAD = -30.0
 """The logit of a passage that is not read: it counts as not relevant."""
 
 
@@ -216,6 +216,15 @@ class MiniLMEncoder(Encoder):
         tokens: Mapping[str, TextTokens],
     ) -> list[NDArray[np.float32]]:
         """The logits of the passages of each query; a repeat has that of what it repeats."""
+        return [logits for logits, _ in self._read_pairs(queries, chosen, tokens)]
+
+    def _read_pairs(
+        self,
+        queries: Sequence[Query],
+        chosen: Sequence[NDArray[np.int64]],
+        tokens: Mapping[str, TextTokens],
+    ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """The same with what the last layers of the reader see, [passages, width]."""
         if self._pairs is None:
             raise InvalidInput("encoder", message="This encoder has no reader of pairs.")
         pairs: list[_Pair] = []
@@ -232,15 +241,45 @@ class MiniLMEncoder(Encoder):
         new = list(dict.fromkeys(text for text in named.values() if text not in tokens))
         known = {**tokens, **dict(zip(new, self._pieces.tokens_of(new), strict=True))}
         ids = {text: known[normal].ids for text, normal in named.items()}
-        logits = self._pairs([tuple(ids[text] for text in pair) for pair in pairs])
-        found: list[NDArray[np.float32]] = []
+        logits, vectors = self._pairs.with_vectors(
+            [tuple(ids[text] for text in pair) for pair in pairs]
+        )
+        found: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
         start = 0
         for query, read in zip(queries, chosen, strict=True):
-            own = np.full(len(query.passages), _UNREAD, np.float32)
+            own = np.full(len(query.passages), UNREAD, np.float32)
+            seen = np.zeros((len(own), vectors.shape[1]), np.float32)
             own[read] = logits[start : start + len(read)]
+            seen[read] = vectors[start : start + len(read)]
             start += len(read)
-            found.append(own[np.array(query.twins)])
+            found.append((own[np.array(query.twins)], seen[np.array(query.twins)]))
         return found
+
+    def matches_to_train(self, query: Query) -> tuple[QueryMatches, WordTable]:
+        """What a query and its passages have in common, for training the last layers.
+
+        `relevance` has the logits, UNREAD where a passage is not read with the query; `passages`
+        has what the last layers of the reader see in place of the vectors of the passages.
+        """
+        words, table = read_queries(self.reader, [query])
+        vectors, tokens = self.embed([texts_of(query)[0]])
+        match = match_query(words[0], table, vectors[0])
+        known = self._encode_matches([query], [match], table, self._words)
+        chosen = self._on_top([query], *known)
+        ((logits, seen),) = self._read_pairs([query], chosen, tokens)
+        return {**match, "relevance": logits, "passages": seen}, table
+
+    def with_layers(
+        self, weights: FacetWeights, layers: Mapping[str, NDArray[Any]]
+    ) -> MiniLMEncoder:
+        """The same reader with other weights of the facets and other last layers."""
+        reader = {**self._reader, **layers}
+        return MiniLMEncoder(weights, reader, self._around, self._read)
+
+    @property
+    def last_layers(self) -> dict[str, NDArray[Any]]:
+        """The layers that turn what was read into a logit; none if there is no reader."""
+        return {n: w for n, w in self._reader.items() if n.startswith(("pool.", "score."))}
 
     def embed(
         self, texts: Sequence[Sequence[str]]

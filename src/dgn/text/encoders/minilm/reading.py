@@ -123,8 +123,14 @@ class PairReader:
             pairs: Tokens of the query, of the title, of the passage before, of the passage, and of
                 the passage after; none for what is not there.
         """
+        return self.with_vectors(pairs)[0]
+
+    def with_vectors(
+        self, pairs: Sequence[Sequence[Sequence[int]]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """[pairs] and [pairs, width], the logit of each pair, and what its last layers see."""
         if not pairs:
-            return np.zeros(0, np.float32)
+            return np.zeros(0, np.float32), np.zeros((0, _WIDTH), np.float32)
         parts = [self._windows_of(*pair) for pair in pairs]
         read = [*itertools.chain.from_iterable(parts)]
         vectors = self._transformer(
@@ -133,8 +139,10 @@ class PairReader:
         layers = self._layers
         hidden = np.tanh(vectors @ layers["pool.weight"].T + layers["pool.bias"])
         logits = (hidden @ layers["score.weight"][0] + layers["score.bias"]).astype(np.float32)
-        counts = np.array([len(some) for some in parts])
-        return np.maximum.reduceat(logits, np.cumsum(counts) - counts)
+        ends = np.cumsum([len(some) for some in parts])
+        starts = [0, *ends[:-1].tolist()]
+        best = [s + int(logits[s:e].argmax()) for s, e in zip(starts, ends.tolist(), strict=True)]
+        return logits[best], vectors[best]
 
     def _windows_of(
         self,
