@@ -146,19 +146,21 @@ def pack(folder: Path, readers: Path | None, most: tuple[int, int]) -> None:
 
 
 def run(folder: Path, out: Path, settings: Settings, fold: int | None) -> None:
-    """Train, and write the weights and the recall on both parts of the kinds left out, or of all."""
+    """Train; write the weights, and the recall on the kinds that were left out, or on all."""
     torch.set_num_threads(1)  # several runs share a machine
     kinds, directions = rows.load(folder / "rows.xz")
     left: tuple[str, ...] = () if fold is None else FOLDS[fold]
     weights = train(settings, [kind.train for name, kind in kinds.items() if name not in left])
+    # The training parts choose settings, where they are not learned from.
+    parts = ("dev",) if fold is None else ("train", "dev")
     found = {
         name: {
-            "train": recalls_of(weights, kinds[name].train).mean(axis=0).tolist(),
-            "dev": recalls_of(weights, kinds[name].dev).mean(axis=0).tolist(),
+            part: recalls_of(weights, getattr(kinds[name], part)).mean(axis=0).tolist()
+            for part in parts
         }
         for name in (left or kinds)
     }
-    for part in ("train", "dev"):
+    for part in parts:
         print_recalls(part, {name: np.array([own[part]]) for name, own in found.items()})
     out.mkdir(parents=True, exist_ok=True)
     np.savez(out / "weights.npz", **vars(_led_back(weights, directions)))

@@ -318,7 +318,14 @@ def compare(folder: Path, out: Path) -> None:
             kept.append((best.clamp(0, 1) * 255).round().to(torch.uint8).reshape(-1))
     for layer, kept in zip(_COMPARED_LAYERS, near, strict=True):
         np.save(out / f"words-{layer}.npy", torch.cat(kept).cpu().numpy())
-    np.savez_compressed(out / "texts.npz", cosines=torch.cat(cosines).cpu().numpy())
+    np.savez_compressed(
+        out / "texts.npz",
+        cosines=torch.cat(cosines).cpu().numpy(),
+        names=np.array(pack.domains),
+        counts=np.array(
+            [[len(pack.rows[name, part]) for part in ("train", "dev")] for name in pack.domains]
+        ),
+    )
 
 
 @torch.no_grad()

@@ -115,7 +115,8 @@ def save(path: Path, kinds: Mapping[str, Kind], directions: NDArray[np.float32])
             kind = np.uint16
         arrays[f"match/{name}"] = np.concatenate([part.reshape(-1) for part in parts]).astype(kind)
     stream = BytesIO()
-    np.savez(stream, **arrays)
+    kept: dict[str, Any] = arrays
+    np.savez(stream, **kept)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lzma.compress(stream.getvalue(), preset=2))
 
@@ -147,7 +148,7 @@ def load(path: Path) -> tuple[dict[str, Kind], NDArray[np.float32]]:
             matches[name] = array.astype(np.float32) / scale
             if name in ("query", "follows"):
                 matches[name] = array.astype(np.int64 if name == "query" else np.bool_)
-        known, own = facts[row].astype(np.float32), vectors[row].astype(np.float32) / 127
+        known, own = facts[row].astype(np.float32), vectors[row] / np.float32(127)
         table = WordTable(own, known, np.arange(len(known)))
         gold, teacher = (by_item[name][row] for name in ("gold", "teacher"))
         rows.append(
