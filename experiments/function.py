@@ -1,4 +1,4 @@
-r"""Train the weights of minilm's function through the greedy layers: `python -m experiments.function`.
+r"""Train the weights of minilm's function through the greedy layers.
 
     python -m experiments.function READERS OUT                  # for each fold, and for all kinds
     python -m experiments.function READERS OUT --reader 0       # the model without a reader
@@ -34,6 +34,7 @@ from dgn.text.encoders.facets.formula import WORD_FACTS, FacetWeights, compute_f
 from dgn.text.encoders.facets.matching import match_query
 from dgn.text.encoders.facets.reading import read_queries
 from dgn.text.encoders.minilm.encoder import reading_weights
+from dgn.text.vocabulary import WordReader
 from experiments import rows
 from experiments.compared import contextual, divided, read_cosines
 from experiments.domains import FOLDS, read_domain
@@ -92,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_recalls(f"{part}, kinds left out", {name: own[name] for name in kinds})
     weights = train(settings, list(kinds.values()))
     np.savez(given["out"] / "weights.npz", **vars(_full(weights, settings.reader)))
-    shown = {n: np.round(getattr(weights, n), 3).ravel().tolist() for n in _LEARNED["all"]}
+    shown: dict[str, list[float]] = {
+        n: np.round(getattr(weights, n), 3).ravel().tolist() for n in _LEARNED["all"]
+    }
     print(f"\nlearned from all kinds: {shown}")
     return 0
 
@@ -135,9 +138,9 @@ def read_kinds(readers: Path) -> dict[str, Kind]:
     """The queries of all kinds of text as MiniLM matches them; they are kept in READERS."""
     path = readers / "rows.xz"
     if not path.is_file():
-        cosines = read_cosines(readers / "compare")
+        cosines, words = read_cosines(readers / "compare"), FacetEncoder().reader
         kinds = {
-            name: _kind(name, cosines[name], readers / f"fold-{number}")
+            name: _kind(name, words, cosines[name], readers / f"fold-{number}")
             for number, fold in enumerate(FOLDS)
             for name in fold
         }
@@ -145,7 +148,7 @@ def read_kinds(readers: Path) -> dict[str, Kind]:
     return rows.load(path)[0]
 
 
-def _kind(name: str, cosines: Mapping[str, Any], reader: Path) -> Kind:
+def _kind(name: str, words: WordReader, cosines: Mapping[str, Any], reader: Path) -> Kind:
     random = np.random.default_rng(0)
     domain = read_domain(name)
     parts: dict[str, list[Row]] = {}
@@ -154,16 +157,18 @@ def _kind(name: str, cosines: Mapping[str, Any], reader: Path) -> Kind:
         known = cosines[part]
         examples: Sequence[Example] = getattr(domain, part)[: len(known)]
         logits = divided(np.load(reader / file)[name], examples)
-        places = np.arange(len(examples))
+        places: list[int] = list(range(len(examples)))
         if part == "train":
-            places = np.sort(random.permutation(places)[:most])
-        kept = [int(place) for place in places if len(examples[place].gold) <= _MOST_PASSAGES]
-        parts[part] = [_row(examples[n], known[n], logits[n]) for n in kept[:most]]
+            places = sorted(random.permutation(len(examples))[:most].tolist())
+        kept = [place for place in places if len(examples[place].gold) <= _MOST_PASSAGES]
+        parts[part] = [_row(words, examples[n], known[n], logits[n]) for n in kept[:most]]
     return Kind([rows.shortened(row, random) for row in parts["train"]], parts["dev"])
 
 
-def _row(example: Example, cosines: tuple[Any, Any], logits: NDArray[np.float32]) -> Row:
-    (words,), table = read_queries(FacetEncoder().reader, [example.query])
+def _row(
+    reader: WordReader, example: Example, cosines: tuple[Any, Any], logits: NDArray[np.float32]
+) -> Row:
+    (words,), table = read_queries(reader, [example.query])
     match = match_query(words, table)
     used, query = np.unique(match["query"], return_inverse=True)
     own = contextual(example.query, match, table.facts[match["query"]], *cosines)

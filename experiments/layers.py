@@ -34,7 +34,8 @@ from dgn.selector import Selector
 from dgn.text.encoders.facets.encoder import FacetEncoder
 from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, untrained_weights
 from experiments.domains import read_domain
-from experiments.mixture import KS, Row, TrainingBatch, batch_of, matched, recalls, window
+from experiments.mixture import KS, TrainingBatch, batch_of, matched, recalls, window
+from experiments.rows import Row
 
 SETS = ("contractnli", "entailmentbank", "evinf", "fever", "multirc", "politihop", "qmsum")
 FORMS = ("coverage", "sum")

@@ -4,7 +4,7 @@ r"""Train MiniLM to read a query and a passage together, for the model minilm.
     python -m experiments.read_pairs compare FOLDER OUT     # on a GPU: words and texts, compared
     python -m experiments.read_pairs train FOLDER OUT       # on a GPU: needs torch alone
     python -m experiments.read_pairs embed FOLDER OUT       # on a GPU: vectors, and logits
-    python -m experiments.read_pairs ship OUT/reader.npz src/dgn/models/minilm
+    python -m experiments.read_pairs ship FUNCTION/weights.npz FOLDER --reader OUT/reader.npz
 
 A kind of text is drawn by the square root of its size. The linear maps of the transformer change by
 a matrix of low rank, so that what is learned has 3 MB. The same command with `--rank 0` trains all
@@ -389,14 +389,24 @@ def _ships(name: str) -> bool:
     return name.startswith(("low.", "pool.", "score."))
 
 
-def ship(reader: Path, folder: Path, around: tuple[int, int]) -> None:
-    """Write a trained reader as a model folder; `around` are its `--before` and `--after`."""
-    from dgn.selector import Selector
-    from dgn.text.encoders.minilm.encoder import MiniLMEncoder, reading_weights
+def ship(reader: Path | None, function: Path, folder: Path, around: tuple[int, int]) -> None:
+    """Write a model folder.
 
-    found = {name.removeprefix("low."): array for name, array in np.load(reader).items()}
-    named = {name.replace("/", "."): array for name, array in found.items()}
-    Selector(MiniLMEncoder(reading_weights(), named, around)).save_pretrained(folder)
+    Args:
+        reader: The trained reader; None for a model without one.
+        function: The weights of the function, which `experiments.function` wrote.
+        folder: The model folder.
+        around: The reader's `--before` and `--after`.
+    """
+    from dgn.selector import Selector
+    from dgn.text.encoders.facets.formula import FacetWeights
+    from dgn.text.encoders.minilm.encoder import MiniLMEncoder
+
+    found = {} if reader is None else dict(np.load(reader))
+    named = {name.removeprefix("low.").replace("/", "."): array for name, array in found.items()}
+    weights: dict[str, Any] = dict(np.load(function))
+    encoder = MiniLMEncoder(FacetWeights(**weights), named, around)
+    Selector(encoder).save_pretrained(folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -408,8 +418,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     packing.add_argument("--english", action="store_true", help="all 35 kinds of text, not the ten")
     packing.add_argument("--most", type=int, nargs=2, metavar=("TRAIN", "DEV"), help="examples")
     shipping = commands.add_parser("ship")
-    shipping.add_argument("reader", type=Path)
+    shipping.add_argument("function", type=Path, help="weights of experiments.function")
     shipping.add_argument("folder", type=Path)
+    shipping.add_argument("--reader", type=Path, help="OUT/reader.npz; without it, no reader")
     comparing = commands.add_parser("compare")
     embedding = commands.add_parser("embed")
     embedding.add_argument("--model", type=Path, required=True, help="folder of the model minilm")
@@ -436,7 +447,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         most = settings.most and tuple(settings.most)
         pack(settings.folder, english=settings.english, most=most)
     elif settings.command == "ship":
-        ship(settings.reader, settings.folder, (settings.before, settings.after))
+        around = (settings.before, settings.after) if settings.reader else (0, 0)
+        ship(settings.reader, settings.function, settings.folder, around)
     elif settings.command == "compare":
         compare(settings.folder, settings.out)
     elif settings.command == "embed":

@@ -148,8 +148,8 @@ def load(path: Path) -> tuple[dict[str, Kind], NDArray[np.float32]]:
             matches[name] = array.astype(np.float32) / scale
             if name in ("query", "follows"):
                 matches[name] = array.astype(np.int64 if name == "query" else np.bool_)
-        known, own = facts[row].astype(np.float32), vectors[row] / np.float32(127)
-        table = WordTable(own, known, np.arange(len(known)))
+        known, own = facts[row].astype(np.float32), vectors[row].astype(np.float32)
+        table = WordTable(own * np.float32(1 / 127), known, np.arange(len(known)))
         gold, teacher = (by_item[name][row] for name in ("gold", "teacher"))
         rows.append(
             Row(matches, table, gold, hard[row].astype(np.int64), teacher.astype(np.float32))

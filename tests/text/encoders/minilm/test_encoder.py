@@ -176,7 +176,7 @@ def test_descriptions_that_do_not_fit_are_refused() -> None:
     load = MiniLMEncoder.load
     with pytest.raises(InvalidInput, match="vectors must be left out for minilm"):
         load({"family": "minilm", "rank": 3}, lambda _: {}, "some.vec")
-    with pytest.raises(InvalidInput, match="at most 160"):
+    with pytest.raises(InvalidInput, match="at most 120"):
         load({"family": "minilm", "rank": 3, "before": 400, "after": 0}, lambda _: {}, None)
     with pytest.raises(InvalidInput, match="a description with the keys"):
         load({"family": "minilm"}, lambda _: {}, None)

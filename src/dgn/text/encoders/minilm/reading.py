@@ -18,7 +18,7 @@ from dgn.text.vectors import unit_rows
 from dgn.text.words import word_spans
 
 _TEXT_WINDOW, _TEXT_OVERLAP = 254, 64
-PASSAGE_WINDOW, _PASSAGE_OVERLAP = 96, 32
+PASSAGE_WINDOW, _PASSAGE_OVERLAP = 192, 64
 _LONGEST_QUERY, _LONGEST_TITLE = 48, 16
 _TITLE_END = 1012
 """A full stop, as MiniLM's tokenizer writes it."""
@@ -32,7 +32,7 @@ _LINEAR_MAPS = (
     "intermediate.dense",
     "output.dense",
 )
-MOST_AROUND = 160
+MOST_AROUND = 120
 """With a query, a title and a passage, this many tokens on each side fit into MiniLM's window."""
 
 
