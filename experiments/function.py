@@ -61,7 +61,7 @@ class Settings:
     layers: int = 4
     temperature: float = 0.3
     learned: str = "few"
-    pull: float = 0.0
+    pull: float = 1.0
     reader: int = 1
     seed: int = 0
 

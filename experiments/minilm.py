@@ -29,3 +29,7 @@ class MiniLMVectors(PooledVectors):
         for text, vector in zip(new, embed(self._encoder, self._pieces, cleaned), strict=True):
             self._known[text] = vector.numpy()
         return np.stack([self._known[text] for text in texts])
+
+    def forget(self) -> None:
+        """Read texts anew, also those that are known."""
+        self._known.clear()

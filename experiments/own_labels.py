@@ -24,7 +24,7 @@ from dgn.data import Example
 from dgn.evaluation.metrics import paired_comparison
 from dgn.learn.own_labels import train_on_rows
 from dgn.selector import Selector
-from experiments.domains import read_domain
+from experiments.domains import FOLDS, read_domain
 from experiments.mixture import KS, recalls
 
 REPORTED = ("bc3", "codechange", "fetaqa", "friendsqa", "sosum")
@@ -38,20 +38,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", default=REPORTED)
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--start", default="default", help="what `dgn train --from` takes")
+    parser.add_argument(
+        "--left-out", type=Path, help="has facets-N, the start of the sets of fold N, in its place"
+    )
     parser.add_argument("--seed", type=int, default=0, help="draws the rows")
     options = parser.parse_args(arguments)
-    print(f"{options.rows} rows of each set, from {options.start}; recall at 1 / 3 / 5 / 7")
+    where = "a default that has not seen the set" if options.left_out else options.start
+    print(f"{options.rows} rows of each set, from {where}; recall at 1 / 3 / 5 / 7")
     print(f"{'':<14}{'rows':>5}{'start':>27}{'trained':>27}   difference at 5, p-value")
     before: list[NDArray[Any]] = []
     after: list[NDArray[Any]] = []
     for name in options.sets:
         train, test = drawn(name, options.rows, options.seed)
-        start = Selector.from_pretrained(None if options.start == "default" else options.start)
+        model = options.start
+        if options.left_out:
+            fold = next(number for number, fold in enumerate(FOLDS) if name in fold)
+            model = str(options.left_out / f"facets-{fold}")
+        start = Selector.from_pretrained(model)
         with tempfile.TemporaryDirectory() as folder:
             rows = Path(folder, "rows.jsonl")
             rows.write_text("".join(json.dumps(row_of(one)) + "\n" for one in train), "utf-8")
             wall, cpu = time.monotonic(), time.process_time()
-            result = train_on_rows([rows], Path(folder, "model"), start=options.start)
+            result = train_on_rows([rows], Path(folder, "model"), start=model)
             wall, cpu = time.monotonic() - wall, time.process_time() - cpu
             trained = Selector.from_pretrained(Path(folder, "model"))
         then, now = recalls(start, test), recalls(trained, test)

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,34 +75,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = options.left_out / "recalls.json"
     results = _read(kept)
 
-    def measure(system: str, choose: Callable[[str], Baseline]) -> None:
+    vectors = MiniLMVectors()
+    diversified = _best_diversifier(vectors, options.passages)
+    systems: dict[str, Callable[[str], Baseline]] = {
+        "BM25, stems": lambda _: Bm25(stemmed=True),
+        "MiniLM, cosine": lambda _: PooledTopK(vectors),
+        f"MiniLM, {diversified.name}": lambda _: diversified,
+        "MiniLM + BM25": lambda _: MiniLMAndBm25(vectors),
+        "untrained": _same("untrained"),
+        "default, kind left out": _left_out(options.left_out, "facets"),
+        "default": _same("default"),
+        "minilm-words": _same("minilm-words"),
+        "minilm, kind left out": _left_out(options.left_out, "minilm"),
+        "minilm": _same("minilm"),
+    }
+    for system, choose in systems.items():
         if system not in results:
             results[system] = {name: _recalls(choose(name), examples[name]) for name in KINDS}
             _keep(kept, results)
         mean = np.mean([own.mean(axis=0) for own in results[system].values()], axis=0)
         print(f"{system:<28}" + "".join(f"{share:>8.3f}" for share in mean), flush=True)
-
-    def ours(model: str | Path) -> Baseline:
-        return SelectorBaseline("", Selector.from_pretrained(model))
-
-    def left_out(family: str) -> Callable[[str], Baseline]:
-        models = {n: options.left_out / f"{family}-{n}" for n in range(len(FOLDS))}
-        return lambda name: ours(models[next(n for n, own in enumerate(FOLDS) if name in own)])
-
-    vectors = MiniLMVectors()
-    measure("BM25, stems", lambda _: Bm25(stemmed=True))
-    measure("MiniLM, cosine", lambda _: PooledTopK(vectors))
-    measure("MiniLM + BM25", lambda _: MiniLMAndBm25(vectors))
-    diversified = _best_diversifier(vectors, options.passages)
-    measure(f"MiniLM, {diversified.name}", lambda _: diversified)
-    measure("untrained", lambda _: ours("untrained"))
-    measure("default, kind left out", left_out("facets"))
-    measure("default", lambda _: ours("default"))
-    measure("minilm-words", lambda _: ours("minilm-words"))
-    measure("minilm, kind left out", left_out("minilm"))
-    measure("minilm", lambda _: ours("minilm"))
-    _write(options.out, results)
+    timed = {name: one for name, one in systems.items() if "left out" not in name}
+    _write(options.out, results, _milliseconds(timed, vectors))
     return 0
+
+
+def _same(model: str) -> Callable[[str], Baseline]:
+    """The same model for every kind of text, loaded once."""
+    loaded: list[Baseline] = []
+
+    def choose(_: str) -> Baseline:
+        if not loaded:
+            loaded.append(SelectorBaseline("", Selector.from_pretrained(model)))
+        return loaded[0]
+
+    return choose
+
+
+def _left_out(models: Path, family: str) -> Callable[[str], Baseline]:
+    """For each kind of text, the model that was trained without its fold."""
+    by_fold = [_same(str(models / f"{family}-{number}")) for number in range(len(FOLDS))]
+    folds = {name: number for number, own in enumerate(FOLDS) for name in own}
+    return lambda name: by_fold[folds[name]](name)
+
+
+def _milliseconds(
+    systems: Mapping[str, Callable[[str], Baseline]], vectors: MiniLMVectors
+) -> dict[str, float]:
+    """The median time of a query with up to 30 passages of text that is new to the process."""
+    found: dict[str, float] = {}
+    queries = [_limited(name, 4, 10**9, "train")[3].query for name in KINDS]
+    queries = [replace(query, passages=query.passages[:30]) for query in queries]
+    for system, choose in systems.items():
+        times: list[float] = []
+        for query in queries:
+            vectors.forget()
+            started = time.perf_counter()
+            choose(KINDS[0]).select([query], 5)
+            times.append(time.perf_counter() - started)
+        found[system] = round(1000 * statistics.median(times), 3)
+    return found
 
 
 def _best_diversifier(vectors: PooledVectors, passages: int) -> Baseline:
@@ -146,7 +180,7 @@ def _keep(path: Path, results: Results) -> None:
     write_atomically(path, json.dumps(rows))
 
 
-def _write(path: Path, results: Results) -> None:
+def _write(path: Path, results: Results, milliseconds: Mapping[str, float]) -> None:
     """Means with intervals, and each system against ours, kind by kind."""
     content: dict[str, Any] = {"ks": KS, "systems": {}}
     for system, found in results.items():
@@ -161,6 +195,7 @@ def _write(path: Path, results: Results) -> None:
         means = np.array([own.mean(axis=0) for own in found.values()])
         content["systems"][system] = {
             "mean": [_rounded(bootstrap_interval(means[:, k], seed=0)) for k in range(len(KS))],
+            "milliseconds": milliseconds.get(system),
             "kinds": kinds,
         }
     write_atomically(path, json.dumps(content, indent=1) + "\n")
