@@ -3,14 +3,17 @@ r"""Train the facets on 35 kinds of text, through the greedy layers.
     python -m experiments.mixture pack FOLDER --readers READERS     # matched queries, 30 MB
     python -m experiments.mixture train FOLDER OUT                  # on any machine, one core
     python -m experiments.mixture train FOLDER OUT --fold 2         # without the kinds of fold 2
-    python -m experiments.mixture ship OUT MODEL                    # a model folder
+    python -m experiments.mixture ship OUT MODEL --relevance 0.4    # a model folder
+    python -m experiments.mixture weigh FOLDER OUT                  # other weights of the relevance
+    python -m experiments.mixture left-out OUT ...                  # recall on kinds left out
 
 A kind of text is drawn by the square root of its size. A step sees windows of documents with and
 without order and titles, so that the model learns to do without them. The loss is the layer-wise
 cross-entropy of the unfolded greedy search, and that of the relevance of each passage, of which a
 share comes from the logits of a reader (`experiments.read_pairs`) that has not seen its kind of
 text. What chooses the settings is the recall on kinds that were left out, on their training parts;
-dev reports.
+dev reports. The layers learn to trust the relevance more than new kinds of text justify, so its
+weight is chosen in this way, too: `weigh` reads OUT/fold-N, what `train --fold N` wrote.
 """
 
 from __future__ import annotations
@@ -39,7 +42,13 @@ from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy
 from dgn.selector import Limits, Selector
 from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, compute_facets, encode
+from dgn.text.encoders.facets.formula import (
+    FacetSizes,
+    FacetWeights,
+    compute_facets,
+    encode,
+    positive,
+)
 from dgn.text.encoders.facets.matching import AXES, Matches, match_query
 from dgn.text.encoders.facets.reading import read_queries
 from experiments import rows
@@ -47,6 +56,7 @@ from experiments.domains import FOLDS, KINDS, read_domain
 from experiments.rows import Kind, Row, some_passages
 
 KS = (1, 3, 5, 7)
+_PARTS = ("train", "dev")
 _DIRECTIONS = 64
 _LONGEST_WINDOW = 48
 _MOST_GOLD = 12
@@ -54,6 +64,8 @@ _HARD = 12
 _BINARY_SHARE = 0.3
 _SMOOTHING = 0.05
 _WORDS_KEPT = 0.9
+_RELEVANCES = (None, 0.8, 0.6, 0.4, 0.25, 0.15)
+_MOST_WEIGHED = 150
 
 
 @dataclass(frozen=True)
@@ -70,18 +82,18 @@ class Settings:
         function_rate: The learning rate of the function, as a share of that of the network.
     """
 
-    steps: int = 3000
+    steps: int = 7000
     batch: int = 24
     learning_rate: float = 2e-3
     decay: float = 0.1
     dropout: float = 0.3
-    hidden: int = 128
-    projection: int = 32
+    hidden: int = 192
+    projection: int = 48
     layers: int = 4
     temperature: float = 0.2
     greedy_share: float = 2.0
     relevance_share: float = 1.0
-    teacher_share: float = 0.8
+    teacher_share: float = 0.5
     learns: str = "all"
     function_rate: float = 0.3
     seed: int = 0
@@ -104,14 +116,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         training.add_argument(
             f"--{one.name.replace('_', '-')}", type=default.__class__, default=default
         )
+    weighing = commands.add_parser("weigh")
+    weighing.add_argument("folder", type=Path)
+    weighing.add_argument("out", type=Path)
+    averaging = commands.add_parser("left-out")
+    averaging.add_argument("out", type=Path, nargs="+")
     shipping = commands.add_parser("ship")
     shipping.add_argument("out", type=Path)
     shipping.add_argument("model", type=Path)
+    shipping.add_argument("--relevance", type=float, help="its weight, in place of the learned one")
     given = parser.parse_args(arguments)
     if given.command == "pack":
         pack(given.folder, given.readers, tuple(given.most))
+    elif given.command == "weigh":
+        weigh(given.folder, given.out)
+    elif given.command == "left-out":
+        print_left_out(given.out)
     elif given.command == "ship":
         found: dict[str, Any] = dict(np.load(given.out / "weights.npz"))
+        if given.relevance is not None:
+            found["relevance_weight"] = np.array([positive(given.relevance)], np.float32)
         Selector(FacetEncoder(FacetWeights(**found))).save_pretrained(given.model)
     else:
         settings = Settings(**{one.name: getattr(given, one.name) for one in fields(Settings)})
@@ -152,7 +176,7 @@ def run(folder: Path, out: Path, settings: Settings, fold: int | None) -> None:
     left: tuple[str, ...] = () if fold is None else FOLDS[fold]
     weights = train(settings, [kind.train for name, kind in kinds.items() if name not in left])
     # The training parts choose settings, where they are not learned from.
-    parts = ("dev",) if fold is None else ("train", "dev")
+    parts = _PARTS[1:] if fold is None else _PARTS
     found = {
         name: {
             part: recalls_of(weights, getattr(kinds[name], part)).mean(axis=0).tolist()
@@ -166,6 +190,49 @@ def run(folder: Path, out: Path, settings: Settings, fold: int | None) -> None:
     np.savez(out / "weights.npz", **vars(_led_back(weights, directions)))
     report = {"settings": vars(settings), "fold": fold, "recall": found}
     (out / "recalls.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def print_left_out(outs: Sequence[Path]) -> None:
+    """Print the mean recall on kinds left out, and which settings are not the default ones."""
+    print(f"{'':<16}{'training parts, which choose':>32}{'dev':>32}")
+    for out in outs:
+        reports = [json.loads(path.read_text()) for path in sorted(out.glob("fold-*/recalls.json"))]
+        recall = {name: own for report in reports for name, own in report["recall"].items()}
+        means = [np.mean([own[part] for own in recall.values()], axis=0) for part in _PARTS]
+        shown = "".join(f"{share:>8.4f}" for mean in means for share in mean)
+        changed = {
+            name: value
+            for name, value in reports[0]["settings"].items()
+            if value != getattr(Settings(), name)
+        }
+        print(f"{out.name:<16}{shown}  {len(recall)} kinds, {changed}", flush=True)
+
+
+def weigh(folder: Path, out: Path) -> None:
+    """Print the recall on the training parts of kinds left out, by weights of the relevance."""
+    kinds, directions = rows.load(folder / "rows.xz")
+    found = {weight: dict[str, NDArray[np.float64]]() for weight in _RELEVANCES}
+    for number, fold in enumerate(FOLDS):
+        stored: dict[str, Any] = dict(np.load(out / f"fold-{number}" / "weights.npz"))
+        own = FacetWeights(**stored)
+        facts = own.word_weight[directions.shape[0] :]
+        nothing = np.zeros((directions.shape[1], 1), np.float32)
+        small = replace(
+            own,
+            word_weight=np.concatenate([nothing, facts]),
+            projection=directions.T @ own.projection,
+        )
+        for weight, recall in found.items():
+            changed = small
+            if weight is not None:
+                known = np.array([positive(weight)], np.float32)
+                changed = replace(small, relevance_weight=known)
+            for name in fold:
+                recall[name] = recalls_of(changed, kinds[name].train[:_MOST_WEIGHED])
+    for weight, recall in found.items():
+        mean = np.mean([own.mean(axis=0) for own in recall.values()], axis=0)
+        label = "learned" if weight is None else f"{weight:g}"
+        print(f"{label:<10}" + "".join(f"{share:>8.4f}" for share in mean), flush=True)
 
 
 def _led_back(weights: FacetWeights, directions: NDArray[np.float32]) -> FacetWeights:
