@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, final
 
 import numpy as np
@@ -117,16 +117,7 @@ class IndexedWords(PreparedPassages):
         return settled(asked, found)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        table = self._reader.table
-        assert table is not None  # noqa: S101
-        names = json.dumps({"words": self._reader.words, "stems": self._reader.stems})
-        return {
-            "words": np.frombuffer(names.encode(), np.uint8),
-            "vectors": table.vectors,
-            "facts": table.facts,
-            "stem_of": table.stem,
-            **self._arrays,
-        }
+        return {**arrays_of_words(self._reader, "vectors"), **self._arrays}
 
     @classmethod
     def load(
@@ -141,28 +132,8 @@ class IndexedWords(PreparedPassages):
         Raises:
             InvalidInput: The arrays do not fit together.
         """
-        kept = {name: arrays.get(name) for name in ("words", *_ARRAYS)}
-        wrong = [
-            name
-            for name, array in kept.items()
-            if array is None or (array.dtype, array.ndim) != _ARRAYS.get(name, (np.uint8, 1))
-        ]
-        try:
-            if wrong:
-                raise ValueError(f"{wrong[0]} is missing")
-            names = json.loads(bytes(cast("Any", kept.pop("words"))))
-            words, stems = tuple(map(str, names["words"])), tuple(map(str, names["stems"]))
-            checked = cast("dict[str, NDArray[Any]]", kept)
-            if not _fits(checked, len(words), len(stems), vectors.dimension):
-                raise ValueError("an array points outside another one")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidInput(
-                "arrays", message=f"the arrays do not fit together ({error}); make it again."
-            ) from None
-        parts = (checked.pop(name) for name in ("vectors", "facts", "stem_of"))
-        table = WordTable(*cast("Any", parts))
-        plain = {name: np.asarray(array) for name, array in checked.items()}
-        return cls(WordReader(vectors, idf, words, stems, table), formulas, plain)
+        read = read_arrays(arrays, _ARRAYS, _fits, "vectors", vectors, idf)
+        return cls(read[0], formulas, read[1])
 
     def _words(
         self, query: Query, indices: NDArray[np.int64], codes: Sequence[str] | None
@@ -220,6 +191,65 @@ class IndexedWords(PreparedPassages):
         read = np.maximum(self._arrays["language"][indices], 0)
         titles = self._arrays["title_language"][title]
         return np.flatnonzero(np.concatenate([read != wanted[1:], titles != wanted[0]])).tolist()
+
+
+def arrays_of_words(reader: WordReader, vectors: str) -> dict[str, NDArray[Any]]:
+    """The words that a reader has met; `vectors` is the name of the array of their vectors."""
+    table = reader.table
+    assert table is not None  # noqa: S101
+    names = json.dumps({"words": reader.words, "stems": reader.stems})
+    return {
+        "words": np.frombuffer(names.encode(), np.uint8),
+        vectors: table.vectors,
+        "facts": table.facts,
+        "stem_of": table.stem,
+    }
+
+
+def read_arrays(
+    arrays: Mapping[str, NDArray[Any]],
+    expected: Mapping[str, tuple[Any, int]],
+    fits: Callable[[dict[str, NDArray[Any]], int, int, int], bool],
+    vectors: str,
+    static: SubwordVectors,
+    idf: NDArray[np.float32],
+) -> tuple[WordReader, dict[str, NDArray[Any]]]:
+    """A reader that has met the words of an index, and the other arrays of the index.
+
+    Args:
+        arrays: What an index has saved.
+        expected: The type and the number of axes of each array but that of the words' names.
+        fits: Whether the arrays fit together, given the number of words, that of stems, and the
+            dimension of a vector.
+        vectors: The name of the array of the words' vectors.
+        static: The vectors of words that the reader meets later.
+        idf: The IDF of every token.
+
+    Raises:
+        InvalidInput: The arrays do not fit together.
+    """
+    kept = {name: arrays.get(name) for name in ("words", *expected)}
+    wrong = [
+        name
+        for name, array in kept.items()
+        if array is None or (array.dtype, array.ndim) != expected.get(name, (np.uint8, 1))
+    ]
+    try:
+        if wrong:
+            raise ValueError(f"{wrong[0]} is missing")
+        names = json.loads(bytes(cast("Any", kept.pop("words"))))
+        words, stems = tuple(map(str, names["words"])), tuple(map(str, names["stems"]))
+        checked = cast("dict[str, NDArray[Any]]", kept)
+        if not fits(checked, len(words), len(stems), static.dimension):
+            raise ValueError("an array points outside another one")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InvalidInput(
+            "arrays", message=f"the arrays do not fit together ({error}); make it again."
+        ) from None
+    parts = (checked.pop(name) for name in (vectors, "facts", "stem_of"))
+    table = WordTable(*cast("Any", parts))
+    plain = {name: np.asarray(array) for name, array in checked.items()}
+    return WordReader(static, idf, words, stems, table), plain
 
 
 def laid_out(texts: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

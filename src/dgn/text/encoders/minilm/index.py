@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
-from dgn.core.native.facets import QueryWords, WordTable
+from dgn.core.native.facets import QueryWords
 from dgn.errors import InvalidInput
 from dgn.text.encoders.base import PreparedPassages
-from dgn.text.encoders.facets.index import is_layout, laid_out, points_into, taken
+from dgn.text.encoders.facets.index import (
+    arrays_of_words,
+    is_layout,
+    laid_out,
+    points_into,
+    read_arrays,
+    taken,
+)
 from dgn.text.encoders.facets.matching import TextVectors
 from dgn.text.encoders.facets.reading import order_of
 from dgn.text.languages import ENGLISH
@@ -137,16 +143,7 @@ class IndexedVectors(PreparedPassages):
         return self._encoder.encode_words([query], [words], table, [vectors], tokens)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        table = self._reader.table
-        assert table is not None  # noqa: S101
-        names = json.dumps({"words": self._reader.words, "stems": self._reader.stems})
-        return {
-            "words": np.frombuffer(names.encode(), np.uint8),
-            "static": table.vectors,
-            "facts": table.facts,
-            "stem_of": table.stem,
-            **self._arrays,
-        }
+        return {**arrays_of_words(self._reader, "static"), **self._arrays}
 
     @classmethod
     def load(cls, encoder: MiniLMEncoder, arrays: Mapping[str, NDArray[Any]]) -> IndexedVectors:
@@ -155,27 +152,11 @@ class IndexedVectors(PreparedPassages):
         Raises:
             InvalidInput: The arrays do not fit together.
         """
-        kept = {name: arrays.get(name) for name in ("words", *_ARRAYS)}
-        static = encoder.reader.vectors
-        try:
-            for name, array in kept.items():
-                expected = _ARRAYS.get(name, (np.uint8, 1))
-                if array is None or (array.dtype, array.ndim) != expected:
-                    raise ValueError(f"{name} is missing")
-            names = json.loads(bytes(cast("Any", kept.pop("words"))))
-            words, stems = tuple(map(str, names["words"])), tuple(map(str, names["stems"]))
-            checked = cast("dict[str, NDArray[Any]]", kept)
-            if not _fits(checked, len(words), len(stems), static.dimension):
-                raise ValueError("an array points outside another one")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidInput(
-                "arrays", message=f"the arrays do not fit together ({error}); make it again."
-            ) from None
-        parts = (checked.pop(name) for name in ("static", "facts", "stem_of"))
-        table = WordTable(*cast("Any", parts))
-        reader = WordReader(static, encoder.reader.idf, words, stems, table)
-        plain = {name: np.asarray(array) for name, array in checked.items()}
-        return cls(encoder, reader, plain)
+        static = encoder.reader
+        return cls(
+            encoder,
+            *read_arrays(arrays, _ARRAYS, _fits, "static", static.vectors, static.idf),
+        )
 
 
 def _read_texts(
