@@ -38,7 +38,8 @@ from dgn.text.vocabulary import WordReader
 from experiments import rows
 from experiments.compared import contextual, divided, read_cosines
 from experiments.domains import FOLDS, read_domain
-from experiments.mixture import batch_of, print_recalls, recalls_of, window
+from experiments.mixture import batch_of, window
+from experiments.recall import print_recalls, recalls_of
 from experiments.rows import Kind, Row
 
 _MOST_TRAIN, _MOST_DEV, _MOST_PASSAGES = 200, 80, 500

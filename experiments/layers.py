@@ -34,8 +34,9 @@ from dgn.selector import Selector
 from dgn.text.encoders.facets.encoder import FacetEncoder
 from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, untrained_weights
 from experiments.domains import read_domain
-from experiments.mixture import KS, TrainingBatch, batch_of, matched, recalls, window
-from experiments.rows import Row
+from experiments.mixture import TrainingBatch, batch_of, window
+from experiments.recall import KS, recalls
+from experiments.rows import Row, matched
 
 SETS = ("contractnli", "entailmentbank", "evinf", "fever", "multirc", "politihop", "qmsum")
 FORMS = ("coverage", "sum")

@@ -22,7 +22,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -35,32 +35,27 @@ from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.native.facets import WordTable
-from dgn.core.search import greedy
-from dgn.data import Example
 from dgn.learn.families.modules import FacetModule
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy
-from dgn.selector import Limits, Selector
+from dgn.selector import Selector
 from dgn.text.encoders.facets.encoder import FacetEncoder
 from dgn.text.encoders.facets.formula import (
     FacetSizes,
     FacetWeights,
     compute_facets,
-    encode,
     positive,
 )
-from dgn.text.encoders.facets.matching import AXES, Matches, match_query
-from dgn.text.encoders.facets.reading import read_queries
+from dgn.text.encoders.facets.matching import AXES, Matches
 from experiments import rows
 from experiments.domains import FOLDS, KINDS, read_domain
-from experiments.rows import Kind, Row, some_passages
+from experiments.recall import print_recalls, recalls_of
+from experiments.rows import Kind, Row, matched, some_passages
 
-KS = (1, 3, 5, 7)
 _PARTS = ("train", "dev")
 _DIRECTIONS = 64
 _LONGEST_WINDOW = 48
 _MOST_GOLD = 12
-_HARD = 12
 _BINARY_SHARE = 0.3
 _SMOOTHING = 0.05
 _WORDS_KEPT = 0.9
@@ -247,40 +242,6 @@ def _led_back(weights: FacetWeights, directions: NDArray[np.float32]) -> FacetWe
     )
 
 
-def matched(
-    encoder: FacetEncoder,
-    examples: Sequence[Example],
-    teacher: NDArray[Any] | None,
-    places: NDArray[np.int64] | None = None,
-) -> list[Row]:
-    """The examples of a kind of text, matched once.
-
-    Args:
-        encoder: Reads the words; its function finds the passages that are hard.
-        examples: The examples.
-        teacher: The logits of their passages, example after example, as far as there are any.
-        places: Which of the examples; all by default.
-    """
-    found: list[Row] = []
-    ends = np.concatenate([[0], np.cumsum([len(example.gold) for example in examples])])
-    for number in range(len(examples)) if places is None else places.tolist():
-        example = examples[number]
-        (words,), table = read_queries(encoder.reader, [example.query])
-        one = match_query(words, table)
-        used, query = np.unique(one["query"], return_inverse=True)
-        table = WordTable(table.vectors[used], table.facts[used], table.stem[used])
-        gold = np.array(example.gold)
-        objective, items = encoder.encode([example.query])
-        gains = objective.gains(items, objective.empty(items))[0].copy()
-        gains[gold] = -1
-        logits = np.full(len(gold), np.nan, np.float32)
-        if teacher is not None and ends[number + 1] <= len(teacher):
-            logits = teacher[ends[number] : ends[number + 1]].astype(np.float32)
-        hard = np.argsort(-gains)[:_HARD]
-        found.append(Row({**one, "query": query}, table, gold, hard[~gold[hard]], logits))
-    return found
-
-
 def train(settings: Settings, kinds: Sequence[Sequence[Row]]) -> FacetWeights:
     """The facets, trained on these kinds of text."""
     torch.manual_seed(settings.seed)
@@ -416,43 +377,6 @@ def window(row: Row, random: np.random.Generator, hidden_words: float = 0.0) -> 
         for name in ("similarity", "exact", "pair"):
             one[name] = one[name] * is_seen
     return replace(part, matches=one)
-
-
-def recalls_of(weights: FacetWeights, examples: Sequence[Row]) -> NDArray[np.float64]:
-    """[examples, KS], the recall of greedy on matched queries."""
-    found = np.zeros((len(examples), len(KS)))
-    for place, row in enumerate(examples):
-        objective, items = encode(weights, Matches.of([row.matches], row.words))
-        selected: Any = greedy(objective, items, min(max(KS), len(row.gold)))
-        found[place] = recall_at(selected[0].indices, row.gold)
-    return found
-
-
-def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """[examples, KS], the share of the gold passages that are among the first k."""
-    found = np.zeros((len(examples), len(KS)))
-    by_length = sorted(range(len(examples)), key=lambda place: len(examples[place].gold))
-    for start in range(0, len(examples), 32):
-        places = by_length[start : start + 32]
-        selected = selector.select_queries([examples[p].query for p in places], Limits(k=max(KS)))
-        for place, one in zip(places, selected, strict=True):
-            found[place] = recall_at(one.indices, np.array(examples[place].gold))
-    return found
-
-
-def recall_at(indices: Sequence[int], gold: NDArray[np.bool_]) -> list[float]:
-    """The share of the gold passages that are among the first k, for each of KS."""
-    hits = np.cumsum(gold[list(indices)])
-    return [float(hits[min(k, len(hits)) - 1] / gold.sum()) for k in KS]
-
-
-def print_recalls(name: str, found: Mapping[str, NDArray[np.float64]]) -> None:
-    """One line per kind of text, and the mean over all kinds."""
-    print(f"\n{name}: recall at {', '.join(map(str, KS))}")
-    for kind, own in found.items():
-        print(f"  {kind:<16}" + "".join(f"{share:>8.3f}" for share in own.mean(axis=0)))
-    mean = np.mean([own.mean(axis=0) for own in found.values()], axis=0)
-    print(f"  {'mean':<16}" + "".join(f"{share:>8.3f}" for share in mean), flush=True)
 
 
 if __name__ == "__main__":

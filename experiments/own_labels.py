@@ -25,7 +25,7 @@ from dgn.evaluation.metrics import paired_comparison
 from dgn.learn.own_labels import train_on_rows
 from dgn.selector import Selector
 from experiments.domains import FOLDS, read_domain
-from experiments.mixture import KS, recalls
+from experiments.recall import KS, recalls
 
 REPORTED = ("bc3", "codechange", "fetaqa", "friendsqa", "sosum")
 TUNED_ON = ("bugreports", "dstc11", "exam", "iam", "irc", "manpages")

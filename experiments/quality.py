@@ -34,7 +34,7 @@ from dgn.text import PooledVectors
 from dgn.text.query import Query
 from experiments.domains import FOLDS, KINDS, read_domain
 from experiments.minilm import MiniLMVectors
-from experiments.mixture import KS
+from experiments.recall import KS
 
 _DIVERSITIES = (0.1, 0.3, 0.5)
 _CHOOSING = 15

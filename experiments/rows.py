@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.facets import WordTable
-from dgn.text.encoders.facets.matching import AXES, QueryMatches
+from dgn.data import Example
+from dgn.text.encoders.facets.encoder import FacetEncoder
+from dgn.text.encoders.facets.matching import AXES, QueryMatches, match_query
+from dgn.text.encoders.facets.reading import read_queries
 
-_MOST_PASSAGES, _MOST_GOLD = 64, 16
+_MOST_PASSAGES, _MOST_GOLD, _HARD = 64, 16, 12
 _SHARES = ("similarity", "title")
 _FLAGS = ("exact", "pair", "is_ordered", "follows")
 _VECTORS = ("about", "passages")
@@ -50,6 +53,40 @@ class Kind:
 
     train: list[Row]
     dev: list[Row]
+
+
+def matched(
+    encoder: FacetEncoder,
+    examples: Sequence[Example],
+    teacher: NDArray[Any] | None,
+    places: NDArray[np.int64] | None = None,
+) -> list[Row]:
+    """The examples of a kind of text, matched once.
+
+    Args:
+        encoder: Reads the words; its function finds the passages that are hard.
+        examples: The examples.
+        teacher: The logits of their passages, example after example, as far as there are any.
+        places: Which of the examples; all by default.
+    """
+    found: list[Row] = []
+    ends = np.concatenate([[0], np.cumsum([len(example.gold) for example in examples])])
+    for number in range(len(examples)) if places is None else places.tolist():
+        example = examples[number]
+        (words,), table = read_queries(encoder.reader, [example.query])
+        one = match_query(words, table)
+        used, query = np.unique(one["query"], return_inverse=True)
+        table = WordTable(table.vectors[used], table.facts[used], table.stem[used])
+        gold = np.array(example.gold)
+        objective, items = encoder.encode([example.query])
+        gains = objective.gains(items, objective.empty(items))[0].copy()
+        gains[gold] = -1
+        logits = np.full(len(gold), np.nan, np.float32)
+        if teacher is not None and ends[number + 1] <= len(teacher):
+            logits = teacher[ends[number] : ends[number + 1]].astype(np.float32)
+        hard = np.argsort(-gains)[:_HARD]
+        found.append(Row({**one, "query": query}, table, gold, hard[~gold[hard]], logits))
+    return found
 
 
 def some_passages(row: Row, kept: NDArray[np.int64]) -> Row:

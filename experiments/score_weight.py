@@ -23,7 +23,7 @@ from dgn.evaluation.metrics import paired_comparison
 from dgn.selector import Selector
 from experiments.compared import divided
 from experiments.domains import DOMAINS, read_domain
-from experiments.mixture import KS
+from experiments.recall import KS
 
 _WEIGHTS = (0.0, 0.1, 0.25, 0.5, 1.0)
 

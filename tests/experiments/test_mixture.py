@@ -12,8 +12,9 @@ from dgn.data import read_examples
 from dgn.text.encoders.facets.encoder import FacetEncoder
 from dgn.text.encoders.facets.formula import FacetSizes, start_weights
 from experiments.coverage import auroc
-from experiments.mixture import Settings, matched, recalls, recalls_of, train, window
-from experiments.rows import Kind, Row, directions_of, load, save, shortened, some_passages
+from experiments.mixture import Settings, train, window
+from experiments.recall import recalls, recalls_of
+from experiments.rows import Kind, Row, directions_of, load, matched, save, shortened, some_passages
 from models import untrained
 
 SAMPLES = list(read_examples(Path(__file__).parents[2] / "samples" / "claims.jsonl"))[:30]

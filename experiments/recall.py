@@ -1,0 +1,55 @@
+"""Recall of gold passages, as the experiments on many kinds of text measure and print it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.core.search import greedy
+from dgn.data import Example
+from dgn.selector import Limits, Selector
+from dgn.text.encoders.facets.formula import FacetWeights, encode
+from dgn.text.encoders.facets.matching import Matches
+from experiments.rows import Row
+
+KS = (1, 3, 5, 7)
+
+
+def recalls_of(weights: FacetWeights, examples: Sequence[Row]) -> NDArray[np.float64]:
+    """[examples, KS], the recall of greedy on matched queries."""
+    found = np.zeros((len(examples), len(KS)))
+    for place, row in enumerate(examples):
+        objective, items = encode(weights, Matches.of([row.matches], row.words))
+        selected: Any = greedy(objective, items, min(max(KS), len(row.gold)))
+        found[place] = recall_at(selected[0].indices, row.gold)
+    return found
+
+
+def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float64]:
+    """[examples, KS], the share of the gold passages that are among the first k."""
+    found = np.zeros((len(examples), len(KS)))
+    by_length = sorted(range(len(examples)), key=lambda place: len(examples[place].gold))
+    for start in range(0, len(examples), 32):
+        places = by_length[start : start + 32]
+        selected = selector.select_queries([examples[p].query for p in places], Limits(k=max(KS)))
+        for place, one in zip(places, selected, strict=True):
+            found[place] = recall_at(one.indices, np.array(examples[place].gold))
+    return found
+
+
+def recall_at(indices: Sequence[int], gold: NDArray[np.bool_]) -> list[float]:
+    """The share of the gold passages that are among the first k, for each of KS."""
+    hits = np.cumsum(gold[list(indices)])
+    return [float(hits[min(k, len(hits)) - 1] / gold.sum()) for k in KS]
+
+
+def print_recalls(name: str, found: Mapping[str, NDArray[np.float64]]) -> None:
+    """One line per kind of text, and the mean over all kinds."""
+    print(f"\n{name}: recall at {', '.join(map(str, KS))}")
+    for kind, own in found.items():
+        print(f"  {kind:<16}" + "".join(f"{share:>8.3f}" for share in own.mean(axis=0)))
+    mean = np.mean([own.mean(axis=0) for own in found.values()], axis=0)
+    print(f"  {'mean':<16}" + "".join(f"{share:>8.3f}" for share in mean), flush=True)
