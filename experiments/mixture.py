@@ -5,7 +5,7 @@ r"""Train the facets on 35 kinds of text, through the greedy layers.
     python -m experiments.mixture train FOLDER OUT --fold 2         # without the kinds of fold 2
     python -m experiments.mixture ship OUT MODEL --relevance 0.4    # a model folder
     python -m experiments.mixture weigh FOLDER OUT                  # other weights of the relevance
-    python -m experiments.mixture left-out OUT ...                  # recall on kinds left out
+    python -m experiments.mixture left-out FOLDER OUT ...           # recall on kinds left out
 
 A kind of text is drawn by the square root of its size. A step sees windows of documents with and
 without order and titles, so that the model learns to do without them. The loss is the layer-wise
@@ -45,6 +45,7 @@ from dgn.text.encoders.facets.formula import (
     FacetWeights,
     compute_facets,
     positive,
+    untrained_weights,
 )
 from dgn.text.encoders.facets.matching import AXES, Matches
 from experiments import rows
@@ -115,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     weighing.add_argument("folder", type=Path)
     weighing.add_argument("out", type=Path)
     averaging = commands.add_parser("left-out")
+    averaging.add_argument("folder", type=Path)
     averaging.add_argument("out", type=Path, nargs="+")
     shipping = commands.add_parser("ship")
     shipping.add_argument("out", type=Path)
@@ -126,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif given.command == "weigh":
         weigh(given.folder, given.out)
     elif given.command == "left-out":
-        print_left_out(given.out)
+        print_left_out(given.folder, given.out)
     elif given.command == "ship":
         found: dict[str, Any] = dict(np.load(given.out / "weights.npz"))
         if given.relevance is not None:
@@ -187,9 +189,16 @@ def run(folder: Path, out: Path, settings: Settings, fold: int | None) -> None:
     (out / "recalls.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
-def print_left_out(outs: Sequence[Path]) -> None:
+def print_left_out(folder: Path, outs: Sequence[Path]) -> None:
     """Print the mean recall on kinds left out, and which settings are not the default ones."""
+    kinds, directions = rows.load(folder / "rows.xz")
+    start = untrained_weights(directions.shape[1])
+    before = [
+        np.mean([recalls_of(start, getattr(kind, part)).mean(axis=0) for kind in kinds.values()], 0)
+        for part in _PARTS
+    ]
     print(f"{'':<16}{'training parts, which choose':>32}{'dev':>32}")
+    print(f"{'untrained':<16}" + "".join(f"{share:>8.4f}" for mean in before for share in mean))
     for out in outs:
         reports = [json.loads(path.read_text()) for path in sorted(out.glob("fold-*/recalls.json"))]
         recall = {name: own for report in reports for name, own in report["recall"].items()}
