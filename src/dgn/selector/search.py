@@ -23,7 +23,7 @@ from dgn.selector.scores import with_scores
 from dgn.text.encoders import Encoder
 from dgn.text.query import Query
 
-_LENGTH_EXPONENT = 0.08
+_LENGTH_EXPONENT = 0.1
 """How much the length of a passage counts within a token limit, for each power of e by which the
 limit exceeds the median length. Chosen on the training parts of 32 sets: experiments/budgets.py."""
 
