@@ -23,7 +23,7 @@ def test_ranker_returns_copies() -> None:
     found = DGNRanker(top_k=2).run(query=QUERY, documents=given)["documents"]
     assert [document.meta["row"] for document in found] == WANTED
     assert [document.id for document in found] == [given[i].id for i in WANTED]
-    assert found[0].meta["dgn_covers"] == ["bridge", "designed", "Voss", "Clara"]
+    assert found[0].meta["dgn_covers"] == ["bridge", "designed", "Clara", "Voss"]
     assert found[0].score == found[0].meta["dgn_relevance"]
     assert given == before, "the retriever's documents were changed"
 
@@ -42,7 +42,8 @@ def test_a_pipeline_is_saved_and_loaded_again() -> None:
 
 
 def test_scores_top_k_and_edges() -> None:
-    given = [replace(one, score=1.0 if one.meta["row"] == 4 else None) for one in documents()]
+    scores = {4: 1.0, 0: 0.0}  # the others have none, and count as the worst
+    given = [replace(one, score=scores.get(one.meta["row"])) for one in documents()]
     ranker = DGNRanker(use_scores=True)
     found = ranker.run(query="Xyzzy?", documents=given, top_k=1)["documents"]
     assert [document.meta["row"] for document in found] == [4]

@@ -30,7 +30,7 @@ def test_selected_nodes_are_copies(postprocessor: DGNNodePostprocessor) -> None:
     found = postprocessor.postprocess_nodes(given, query_str=QUERY)
     assert [node.node.metadata["row"] for node in found] == WANTED
     assert [node.node.node_id for node in found] == ["1", "3"]
-    assert found[0].node.metadata["dgn_covers"] == ["bridge", "designed", "Voss", "Clara"]
+    assert found[0].node.metadata["dgn_covers"] == ["bridge", "designed", "Clara", "Voss"]
     assert found[0].score == found[0].node.metadata["dgn_relevance"]
     assert given == before, "the retriever's nodes were changed"
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):

@@ -58,7 +58,7 @@ def test_the_tool() -> None:
     assert not good.is_error
     found = good.structured_content
     assert [one["index"] for one in found["selected"]] == WANTED
-    assert found["selected"][0]["covers"] == ["bridge", "designed", "Voss", "Clara"]
+    assert found["selected"][0]["covers"] == ["bridge", "designed", "Clara", "Voss"]
     assert 0 < found["coverage"] <= 1
     assert 0 < found["certificate"] <= 1
     assert wordless.is_error
