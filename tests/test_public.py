@@ -29,7 +29,7 @@ SEARCHES = {
     *("double_greedy", "lazy_greedy", "random_greedy", "stochastic_greedy", "top_k"),
 }
 LEARN = {
-    *("Choice",),
+    *("Choice", "GreedyLikelihood", "ImplicitMLE", "Loss", "Perturbed", "Sparsemax"),
     *("DifferentiableGreedyNetwork", "Distillation", "FeatureEncoder", "FeedForward"),
     *("GreedyLayer", "Gumbel", "LayerwiseCrossEntropy", "LearnedWeights", "PointwiseNetwork"),
     *("Relaxation", "SelectionNetwork", "SoftState", "Softmax", "StraightThrough", "Unfolded"),
