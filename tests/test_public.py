@@ -17,7 +17,7 @@ from dgn.apps.cli.main import main
 SITE_PACKAGES = Path(np.__file__).parents[1]
 
 FUNCTIONS = {
-    "CONCAVE",
+    *("CONCAVE", "OBJECTIVES"),
     *("Concave", "FacilityLocation", "FeatureCoverage", "Items", "Log1p", "Mixture"),
     *("OneMinusExp", "Power", "ProbabilisticCoverage", "Saturated", "SetFunction", "Sqrt"),
     *("State", "WeightedCoverage", "as_items"),

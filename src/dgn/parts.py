@@ -95,6 +95,10 @@ class Registry(Generic[T]):
             if entry.name not in self._parts:
                 self.find(entry.name)
 
+    def takes(self, text: str, argument: str) -> bool:
+        """Whether the part that a text describes has an argument."""
+        return argument in inspect.signature(self.find(text.partition("(")[0])).parameters
+
     def build(self, text: str, **context: Any) -> T:
         """The part that a text describes, with its arguments.
 

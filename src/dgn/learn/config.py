@@ -330,6 +330,16 @@ def read_config(path: Path) -> RunConfig:
     return config_of(tables, path)
 
 
+def are_own_parts(config: RunConfig) -> bool:
+    """Whether all parts of a run are those of dgn."""
+    return all(
+        one.metadata["parts"].is_own(getattr(section, one.name))
+        for section in (config.network, config.encoder)
+        for one in dataclasses.fields(section)
+        if one.metadata["parts"] is not None
+    )
+
+
 def import_named(settings: Mapping[str, Any]) -> None:
     """Import the modules of the parts that settings of the user name as module:Class.
 

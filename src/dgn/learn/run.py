@@ -24,7 +24,7 @@ from torch import Tensor
 
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import only_writer, write_atomically
-from dgn.learn.config import RunConfig, config_of
+from dgn.learn.config import RunConfig, are_own_parts, config_of
 from dgn.learn.networks import SelectionNetwork
 from dgn.learn.report import (
     SUMMARY,
@@ -149,7 +149,9 @@ def train(
     threads = 0 if saved is None else int(saved[1].get("threads", 0))
     work = parameter_count(network) * config.fit.batch_size * float(np.mean(training.lengths))
     choose_threads(config.machine.threads or threads, work)
-    trainer = Trainer(network, training, validation, config.fit, records=True)
+    # A part of the user may decide something in Python from step to step.
+    records = are_own_parts(config)
+    trainer = Trainer(network, training, validation, config.fit, records=records)
     resumed_at = None
     if saved is not None:
         trainer.restore(*saved)

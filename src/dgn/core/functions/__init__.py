@@ -11,6 +11,7 @@ from dgn.core.functions.concave import (
     Sqrt,
 )
 from dgn.core.functions.coverage import (
+    OBJECTIVES,
     FacilityLocation,
     FeatureCoverage,
     ProbabilisticCoverage,
@@ -24,6 +25,7 @@ from dgn.core.functions.weighted import WeightedCoverage
 
 __all__ = [
     "CONCAVE",
+    "OBJECTIVES",
     "Concave",
     "ConditionalGain",
     "DeepSubmodular",

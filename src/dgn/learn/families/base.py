@@ -245,7 +245,15 @@ def broken_features(path: Path, message: str) -> BrokenInput:
 
 _FAMILIES: dict[str, TrainableFamily] = {}
 
-FAMILIES: Registry[TrainableFamily] = Registry("encoder", "dgn.families", TrainableFamily, {})
+FAMILIES: Registry[TrainableFamily] = Registry(
+    "encoder",
+    "dgn.families",
+    TrainableFamily,
+    {
+        "pooled": "dgn.learn.families.pooled:PooledFamily",
+        "facets": "dgn.learn.families.facets:FacetFamily",
+    },
+)
 """Families by name, or as module:Class."""
 
 

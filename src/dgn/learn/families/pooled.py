@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from dgn.core.functions import CONCAVE, FeatureCoverage
+from dgn.core.functions import CONCAVE, OBJECTIVES
 from dgn.data import Batches, ToDevice
 from dgn.errors import InvalidInput
 from dgn.learn.families.base import FeatureOptions, FeatureWriter, TrainableFamily
 from dgn.learn.families.pooled_table import PooledBatches, PooledTable, PooledWriter
 from dgn.settings import check_above, check_choices, setting
-from dgn.text.encoders.pooled import PooledEncoder
+from dgn.text.encoders.pooled import PooledEncoder, objective_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,6 +31,7 @@ class PooledSettings:
     )
     scale: float = setting(1.0, "what the inputs are multiplied with at the start")
     weights_start: float = setting(1.0, "α, the weight of every feature of a DGN at the start")
+    objective: str = setting("feature-coverage", "the set function of a DGN", parts=OBJECTIVES)
     concave: str = setting(
         "log", "φ, how the features of a DGN saturate; log is the paper's", parts=CONCAVE
     )
@@ -113,12 +113,12 @@ class PooledFamily(TrainableFamily):
 
         widths = settings.all_widths(architecture, inputs)
         # Made before any random number is drawn: a part of the user may draw some.
-        coverage = partial(FeatureCoverage, concave=CONCAVE.build(settings.concave))
+        build = objective_of(settings.objective, settings.concave)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             features = FeedForward(widths, dropout)
             if architecture == "dgn":
-                alpha = LearnedWeights(widths[-1], coverage, initial=settings.weights_start)
+                alpha = LearnedWeights(widths[-1], build, initial=settings.weights_start)
                 module: Any = FeatureEncoder(features, alpha)
             else:
                 module = PooledScorer(features)
@@ -138,5 +138,6 @@ class PooledFamily(TrainableFamily):
             "unit": bool(features.get("unit", False)),
             "widths": list(settings.all_widths(architecture, inputs)),
             "pointwise": architecture != "dgn",
+            "objective": settings.objective,
             "concave": settings.concave,
         }
