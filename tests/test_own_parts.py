@@ -1,4 +1,4 @@
-"""docs/own-parts.md, executed from its start to its table; and what loading such a model refuses."""
+"""docs/own-parts.md, executed from its start to its table; and what loading it refuses."""
 
 import json
 import os
@@ -14,9 +14,7 @@ import pytest
 import dgn
 from dgn import parts
 from dgn.apps.cli.main import main
-from dgn.core.functions import CONCAVE
 from dgn.errors import BrokenInput
-from dgn.learn.named_parts import LOSSES, RELAXATIONS
 from small_features import small_run, write_table
 
 ROOT = Path(__file__).parents[1]
@@ -33,8 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv(parts.IMPORTS, "")
-    for registry in (CONCAVE, RELAXATIONS, LOSSES):
-        monkeypatch.setattr(registry, "_parts", dict(registry._parts))
     monkeypatch.delitem(sys.modules, MODULE, raising=False)
     yield tmp_path
     sys.modules.pop(MODULE, None)
@@ -44,9 +40,6 @@ def forget() -> None:
     """As in a new process: nothing of the user is imported."""
     sys.modules.pop(MODULE, None)
     os.environ[parts.IMPORTS] = ""
-    for registry in (CONCAVE, RELAXATIONS):
-        for name in [name for name in registry.names if name.startswith(MODULE)]:
-            del registry._parts[name]
 
 
 def test_page_leads_from_rows_to_its_table(
@@ -101,9 +94,8 @@ def test_search_and_toml_know_parts_of_the_user(folder: Path) -> None:
     shutil.rmtree("best")
 
 
-def test_parts_that_are_not_there_are_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_parts_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     data = ["--train", "a", "--validation", "b", "--out", "run"]
     for flag, message in (
         (["--relaxation", "my_parts:Standardised"], "has no class Standardised (did you mean Sta"),

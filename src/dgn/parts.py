@@ -30,6 +30,10 @@ IMPORTS = "DGN_IMPORT"
 """The environment variable with modules to import, separated by commas; worker processes get it."""
 
 
+_LONGEST = 1000
+"""Characters of a text; a configuration may come from elsewhere."""
+
+
 class Registry(Generic[T]):
     """All parts of one kind, by name.
 
@@ -83,7 +87,9 @@ class Registry(Generic[T]):
             _import_from_environment()
             part = self._parts.get(name)  # the module may have registered it
         if part is None:
-            part = self._of_module(name) if ":" in name else self._installed(name)
+            if ":" in name:
+                return self._of_module(name)
+            part = self._installed(name)
         elif isinstance(part, str):
             part = cast("type[T]", _load(part))
         self._parts[name] = part
@@ -136,7 +142,12 @@ class Registry(Generic[T]):
                 message=f"The {self.kind} {name} needs {', '.join(missing)}: write "
                 f"{name}({missing[0]}=VALUE).",
             )
-        return part(**arguments)
+        try:
+            return part(**arguments)
+        except TypeError as error:
+            raise InvalidInput(
+                self.kind, message=f"The {self.kind} {text} cannot be made: {_reason(error)}."
+            ) from error
 
     def _of_module(self, name: str) -> type[T]:
         module_name, _, class_name = name.partition(":")
@@ -193,13 +204,17 @@ def split_arguments(kind: str, text: str) -> tuple[str, dict[str, Any]]:
     if not bracket:
         return name, {}
     try:
+        if len(text) > _LONGEST:
+            raise ValueError
         call: Any = ast.parse(f"part{text.removeprefix(name)}", mode="eval").body
         if type(call) is not ast.Call or type(call.func) is not ast.Name or call.args:
             raise ValueError
         arguments = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InvalidInput(
-            kind, found=repr(text), allowed="a name, or a name with arguments: name(argument=1)"
+            kind,
+            found=f"{text!r:.80}",
+            allowed="a name, or a name with arguments: name(argument=1)",
         ) from None
     return name, arguments
 

@@ -326,18 +326,11 @@ def read_config(path: Path) -> RunConfig:
         raise InvalidInput("config", message=f"The file {path} does not exist.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BrokenInput(path, None, message=f"the file is not valid TOML: {error}.") from None
-    import_named({key: value for table in tables.values() for key, value in _items(table)})
+    try:
+        import_named({name: one for table in tables.values() for name, one in _items(table)})
+    except InvalidInput as error:
+        raise BrokenInput(path, None, message=str(error)) from None
     return config_of(tables, path)
-
-
-def are_own_parts(config: RunConfig) -> bool:
-    """Whether all parts of a run are those of dgn."""
-    return all(
-        one.metadata["parts"].is_own(getattr(section, one.name))
-        for section in (config.network, config.encoder)
-        for one in dataclasses.fields(section)
-        if one.metadata["parts"] is not None
-    )
 
 
 def import_named(settings: Mapping[str, Any]) -> None:
