@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import math
 import sys
 import time
@@ -52,6 +53,7 @@ KS = (1, 3, 5, 7)
 _LAYERS, _BATCH = 5, 64
 _SEARCH_SEED, _FAMILY = 0, PooledFamily()
 _RANGES = {"learning_rate": (3e-4, 3e-2), "temperature": (0.1, 10.0), "scale": (3.0, 100.0)}
+_SIZES = ("trials", "seeds", "train", "epochs")
 _ASSIGNMENTS = ("matched", "set")
 
 
@@ -100,7 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Search, train, compare, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m experiments.relaxations", description=__doc__)
     parser.add_argument("data", type=Path, metavar="DATA", help="the folder with fever-eraser")
-    parser.add_argument("--work", type=Path, required=True, help="folder for the features")
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for features and finished relaxations"
+    )
     parser.add_argument("--out", type=Path, help="write the table to this file")
     parser.add_argument("--benchmarks", nargs="+", default=["fever", "generated"])
     parser.add_argument("--relaxations", nargs="+", default=list(RELAXATIONS.names))
@@ -158,7 +162,12 @@ def _measure(benchmark: Benchmark, options: argparse.Namespace) -> dict[str, Any
     )
     trials = _trials(options.trials)
     found: dict[str, Any] = {}
+    sizes = "-".join(str(getattr(options, one)) for one in _SIZES)
     for name in options.relaxations:
+        finished = options.work / f"{benchmark.name}-{name}-{sizes}.json"
+        if finished.is_file():  # an interrupted experiment goes on with the next relaxation
+            found[name] = _read(finished)
+            continue
         began = time.perf_counter()
         tried = [_train(benchmark, name, one, _SEARCH_SEED, options)[1] for one in trials]
         seconds = (time.perf_counter() - began) / len(trials)
@@ -168,12 +177,27 @@ def _measure(benchmark: Benchmark, options: argparse.Namespace) -> dict[str, Any
             [_recalls(benchmark, _train(benchmark, name, best, s, options)[0]) for s in seeds]
         )
         found[name] = {"recalls": recalls, "best": best, "tried": tried, "seconds": seconds}
+        _write(finished, found[name])
         means = " / ".join(f"{mean:.3f}" for mean in recalls.mean(axis=(0, 1)))
         print(f"  {name:<18} {means}  {best}  {seconds:.1f} s a trial", file=sys.stderr, flush=True)
     start = [_start(benchmark, one) for one in trials]
     best_start = max(start, key=lambda network: _mean_recall(benchmark, network))
     found["untrained"] = {"recalls": _recalls(benchmark, best_start)[None]}
     return found
+
+
+def _write(path: Path, one: dict[str, Any]) -> None:
+    plain = {
+        **one,
+        "recalls": one["recalls"].tolist(),
+        "best": dataclasses.asdict(one["best"]),
+    }
+    write_atomically(path, json.dumps(plain))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    one = json.loads(path.read_text(encoding="utf-8"))
+    return {**one, "recalls": np.array(one["recalls"]), "best": Trial(**one["best"])}
 
 
 def _trials(count: int) -> list[Trial]:
@@ -296,8 +320,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _shown(options: argparse.Namespace) -> list[str]:
-    names = ("trials", "seeds", "train", "epochs")
-    shown = [f"--{name} {getattr(options, name)}" for name in names]
+    shown = [f"--{name} {getattr(options, name)}" for name in _SIZES]
     return [options.data.name, "--benchmarks", *options.benchmarks, *shown]
 
 
