@@ -325,7 +325,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def _shown(options: argparse.Namespace) -> list[str]:
     shown = [f"--{name} {getattr(options, name)}" for name in _SIZES]
-    return [options.data.name, "--benchmarks", *options.benchmarks, *shown]
+    asked = ["--benchmarks", *options.benchmarks, "--relaxations", *options.relaxations]
+    return [options.data.name, "--work FOLDER", *asked, *shown]
 
 
 if __name__ == "__main__":
