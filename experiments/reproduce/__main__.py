@@ -14,9 +14,18 @@ from dgn.errors import DGNError, require_extra
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reproduce the paper, and return the exit code."""
+    try:
+        from experiments.reproduce.own import take_own_parts
+
+        arguments = take_own_parts(arguments)
+    except DGNError as error:
+        print(f"reproduce: {error}", file=sys.stderr)
+        return 1
     parser = argparse.ArgumentParser(
         prog="python -m experiments.reproduce",
-        description="Reproduce the tables and figures of the paper from a data folder.",
+        description="Reproduce the tables and figures of the paper from a data folder. "
+        "--own NAME=VALUE ... adds a row: the DGN of the paper with these settings, which may name "
+        "parts of your own (relaxation=my_parts:Sharp).",
     )
     parser.add_argument(
         "data",

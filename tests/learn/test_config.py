@@ -111,7 +111,7 @@ def test_settings_of_the_encoder_form_a_table_with_its_name() -> None:
         ("[network]\nlayers = 0", "layers must be at least 1; got 0"),
         (
             "[network]\nencoder = 'teapot'",
-            "one of pooled, facets; got 'teapot'",
+            "encoder must be one of pooled, facets, a name that an imported module registers",
         ),
         ("[pooled]\nscale = 0", "scale must be greater than 0; got 0.0"),
         ("[facets]\nhidden = 1", r"\[facets\] belongs to the encoder facets; this .* uses pooled"),

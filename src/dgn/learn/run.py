@@ -8,6 +8,7 @@ pickle, so that a checkpoint from elsewhere cannot run code.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import time
@@ -149,7 +150,7 @@ def train(
     threads = 0 if saved is None else int(saved[1].get("threads", 0))
     work = parameter_count(network) * config.fit.batch_size * float(np.mean(training.lengths))
     choose_threads(config.machine.threads or threads, work)
-    trainer = Trainer(network, training, validation, config.fit, records=True)
+    trainer = Trainer(network, training, validation, config.fit, records=_is_recordable(config))
     resumed_at = None
     if saved is not None:
         trainer.restore(*saved)
@@ -272,6 +273,16 @@ def _run_and_write(
     # The summary comes last: where it exists, the run is finished.
     write_summary(folder, RunSummary(trainer.best_epoch, trainer.stopped, size, name_of(device)))
     checkpoint.unlink(missing_ok=True)
+
+
+def _is_recordable(config: RunConfig) -> bool:
+    """Whether steps can be recorded: parts of the user may decide something in Python."""
+    return all(
+        one.metadata["parts"].is_own(getattr(section, one.name))
+        for section in (config.network, config.encoder)
+        for one in dataclasses.fields(section)
+        if one.metadata["parts"] is not None
+    )
 
 
 def _run_config(described: ModelConfig, folder: Path) -> RunConfig:

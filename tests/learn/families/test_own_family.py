@@ -30,7 +30,7 @@ from dgn.learn.families import base as families
 from dgn.learn.families.base import load_array
 from dgn.learn.features import build_features
 from dgn.settings import check_above, setting
-from dgn.text.encoders import Encoder, register_encoder
+from dgn.text.encoders import Encoder
 from dgn.text.encoders import base as encoders
 from dgn.text.encoders.base import ReadArrays, require_keys
 from dgn.text.query import Query
@@ -185,9 +185,9 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The family is registered for one test, and the registry is as before after it."""
     before = family_names()
     monkeypatch.setattr(families, "_FAMILIES", dict(families._FAMILIES))
-    monkeypatch.setattr(encoders, "_ENCODERS", dict(encoders._ENCODERS))
+    monkeypatch.setattr(encoders.ENCODERS, "_parts", dict(encoders.ENCODERS._parts))
+    monkeypatch.setattr(families.FAMILIES, "_parts", dict(families.FAMILIES._parts))
     register_family(OverlapFamily())
-    register_encoder(OverlapEncoder)
     assert family_names() == (*before, "overlap")
     yield
     monkeypatch.undo()
@@ -274,6 +274,7 @@ def test_model_of_a_family_that_is_not_registered_is_refused(
     features: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(config(features, epochs=1), tmp_path / "run")
-    monkeypatch.delitem(encoders._ENCODERS, "overlap")
-    with pytest.raises(BrokenInput, match="one of facets, minilm, pooled; got 'overlap'"):
+    monkeypatch.delitem(encoders.ENCODERS._parts, "overlap")
+    wanted = r"one of facets, minilm, pooled, a name .* \(--import MODULE\), .*; got 'overlap'"
+    with pytest.raises(BrokenInput, match=wanted):
         dgn.Selector.from_pretrained(tmp_path / "run")

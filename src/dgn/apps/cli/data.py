@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     features.add_argument(
         "--encoder",
         default="pooled",
-        help="pooled (default): one vector per text, as in the paper; facets: the query's words",
+        help="pooled (default): one vector per text, as in the paper; facets: the query's words; "
+        "or module:Class of your own",
     )
     features.add_argument("--no-titles", action="store_true", help="do not use titles (facets)")
     features.add_argument(
@@ -104,7 +105,9 @@ def _features(options: argparse.Namespace) -> int:
     from dgn.data import Dataset, Problems
     from dgn.learn.families import FeatureOptions
     from dgn.learn.features import build_features
+    from dgn.parts import import_parts
 
+    import_parts([options.encoder])
     dataset = Dataset(options.queries, options.pages, options.retrieved)
     problems = Problems(skip=options.skip_bad)
     with show_progress("features") as update:

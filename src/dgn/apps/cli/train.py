@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from dgn.apps.cli.options import PAGES_HELP, QUERIES_HELP
 from dgn.errors import InvalidInput, require_extra
-from dgn.learn.config import SECTIONS, RunConfig, read_config
-from dgn.learn.families import family_names, find_family
+from dgn.learn.config import SECTIONS, RunConfig, import_named, read_config
+from dgn.learn.families import FAMILIES, family_names, find_family
 from dgn.settings import types_of
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every setting of a run; flags that are not given are not in the result."""
+    FAMILIES.load_installed()
     sections = {**SECTIONS, **{name: find_family(name).settings for name in family_names()}}
     added: set[str] = set()
     for section, kind in sections.items():
@@ -71,15 +72,23 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                 default=argparse.SUPPRESS,
                 choices=one.metadata["choices"] or None,
                 metavar=None if one.metadata["choices"] else one.name.upper(),
-                help=f"{one.metadata['help']} (default {_shown(one.default)})".replace("%", "%%"),
+                help=_help_of(one).replace("%", "%%"),
                 **_type_of(kinds[one.name]),
             )
+
+
+def _help_of(one: dataclasses.Field[Any]) -> str:
+    parts = one.metadata["parts"]
+    known = "" if parts is None else f": {', '.join(parts.names)}, or module:Class of your own"
+    return f"{one.metadata['help']}{known} (default {_shown(one.default)})"
 
 
 def config_from(options: argparse.Namespace) -> RunConfig:
     """The settings of the TOML file, and those of the flags, which take precedence."""
     config = read_config(options.config) if options.config else RunConfig()
-    return config.with_settings(given_settings(options))
+    given = given_settings(options)
+    import_named(given)
+    return config.with_settings(given)
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

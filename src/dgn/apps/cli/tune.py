@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dgn.apps.cli.options import positive
 from dgn.apps.cli.train import add_settings, config_from, require_training
 from dgn.errors import require_extra
+from dgn.learn.config import import_named
 from dgn.learn.search_space import PAPER_SEARCH, parse_dimension
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     base = config_from(options)
     dimensions = tuple(parse_dimension(text) for text in options.search)
+    for dimension in dimensions:
+        for choice in dimension.choices:
+            import_named({dimension.name: choice})
     require_training("dgn tune")
     require_extra("dgn tune", package="optuna", extra="tune")
     from dgn.learn.tune import TuneConfig, draw_search, importances, tune

@@ -21,6 +21,7 @@ from dgn.core.arrays import (
 )
 from dgn.core.functions.base import (
     Items,
+    SetFunction,
     State,
 )
 from dgn.core.functions.concave import (
@@ -35,6 +36,7 @@ from dgn.core.functions.concave import (
 from dgn.core.functions.weighted import WeightedCoverage, as_array
 from dgn.core.numerics import safe_divide
 from dgn.errors import InvalidInput
+from dgn.parts import Registry
 
 _FINEST_SHARE = 1e-5
 """The rounding of a level may not exceed this share of the largest feature."""
@@ -224,6 +226,18 @@ class ProbabilisticCoverage(WeightedCoverage):
         before = 1 - inside[..., None] * p
         after = 1 - (inside + joining)[..., None] * p
         return state.level * xp.prod(safe_divide(after, before, at_zero=1.0), axis=1)
+
+
+OBJECTIVES: Registry[SetFunction] = Registry(
+    "objective",
+    "dgn.objectives",
+    SetFunction,
+    {"feature-coverage": FeatureCoverage, "facility-location": FacilityLocation},
+)
+"""Set functions over learned features by name: their argument `weights` is learned, [features].
+
+Those with an argument `concave` get the concave function of the configuration.
+"""
 
 
 def _check_room(cap: float, level: Array, features: Array, largest: float) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
+from dgn.core.functions import CONCAVE, OBJECTIVES, FeatureCoverage, Items, Power, SetFunction
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.text.encoders.base import Encoder, ReadArrays, require_keys, require_sizes
 from dgn.text.query import Query
@@ -31,6 +31,8 @@ class PooledEncoder(Encoder):
         weights: What was learned: `features.layers.N.weight` and `.bias` for each layer, and
             either `objective.raw` (a DGN) or `score.weight` and `score.bias` (a pointwise model).
         source: The vectors as `open_vectors` takes them, for saving.
+        objective: The set function of a DGN, as a configuration names it.
+        concave: Its φ, likewise.
     """
 
     family = "pooled"
@@ -51,9 +53,13 @@ class PooledEncoder(Encoder):
         unit: bool = True,
         weights: Mapping[str, NDArray[Any]] | None = None,
         source: str = "",
+        objective: str = "feature-coverage",
+        concave: str = "log",
     ) -> None:
         self._vectors, self._scale, self._unit = vectors, scale, unit
         self.weights, self._source = dict(weights or {}), source
+        self._names = {"objective": objective, "concave": concave}
+        self._build = objective_of(objective, concave)
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
         texts = [text for query in queries for text in (query.text, *query.texts)]
@@ -94,6 +100,7 @@ class PooledEncoder(Encoder):
             "unit": self._unit,
             "widths": widths_of(self.weights),
             "pointwise": "score.weight" in self.weights,
+            **self._names,
         }
         return description, self.weights
 
@@ -107,7 +114,7 @@ class PooledEncoder(Encoder):
             hidden = np.maximum(hidden, 0)
         if "objective.raw" in self.weights:
             alpha = np.logaddexp(self.weights["objective.raw"], np.float32(0))
-            return FeatureCoverage(alpha), Items(hidden, mask)
+            return self._build(alpha), Items(hidden, mask)
         score = hidden @ self.weights["score.weight"].T + self.weights["score.bias"]
         # Probabilities keep the order of the scores and make a modular set function of them;
         # in float64, because large scores must not become equal.
@@ -118,7 +125,18 @@ class PooledEncoder(Encoder):
     def load(
         cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
     ) -> PooledEncoder:
-        require_keys(description, vectors=str, source=str, unit=bool, widths=list, pointwise=bool)
+        # Models from before there was a choice name neither.
+        description = {"objective": "feature-coverage", "concave": "log", **description}
+        kinds: dict[str, type] = {
+            "objective": str,
+            "vectors": str,
+            "source": str,
+            "unit": bool,
+            "widths": list,
+            "pointwise": bool,
+            "concave": str,
+        }
+        require_keys(description, **kinds)
         widths = cast("list[int]", description["widths"])
         require_sizes(widths)
         if len(widths) < 2:
@@ -131,6 +149,7 @@ class PooledEncoder(Encoder):
             shapes |= {"score.weight": (1, widths[-1]), "score.bias": (1,)}
         else:
             shapes["objective.raw"] = (widths[-1],)
+        objective_of(description["objective"], description["concave"])
         weights = arrays(shapes)
         source = vectors or description["source"]
         opened = _open(source, description["vectors"])
@@ -140,7 +159,37 @@ class PooledEncoder(Encoder):
                 message=f"The model has {widths[0]} inputs, and the vectors have the dimension "
                 f"{opened.dimension}.",
             )
-        return cls(opened, unit=description["unit"], weights=weights, source=source)
+        return cls(
+            opened,
+            unit=description["unit"],
+            weights=weights,
+            source=source,
+            objective=description["objective"],
+            concave=description["concave"],
+        )
+
+
+def objective_of(objective: str, concave: str) -> Callable[[Any], SetFunction]:
+    """What makes the set function of learned weights, [features].
+
+    Args:
+        objective: A name of `OBJECTIVES`.
+        concave: A name of `CONCAVE`; only "log" for an objective without a concave function.
+
+    Raises:
+        InvalidInput: There is no such part, or it has no weights to learn.
+    """
+    phi = CONCAVE.build(concave)
+    if not OBJECTIVES.takes(objective, "weights"):
+        raise InvalidInput(
+            "objective",
+            message=f"The objective {objective} has no argument weights, which is what is learned.",
+        )
+    if concave != "log" and not OBJECTIVES.takes(objective, "concave"):
+        raise InvalidInput(
+            "concave", message=f"The objective {objective} has no concave function to choose."
+        )
+    return lambda weights: OBJECTIVES.build(objective, weights=weights, concave=phi)
 
 
 def widths_of(weights: Mapping[str, NDArray[Any]]) -> list[int]:
