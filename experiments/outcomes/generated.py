@@ -21,9 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import nn
 
-from dgn.learn.outcomes import Outcomes
+from dgn.learn.networks import FeatureEncoder, FeedForward, LearnedWeights
+from dgn.learn.outcomes import EvidenceReader, Outcomes
+from experiments.outcomes.methods import Split
 
 FACETS, DIMENSIONS, MANNER = 24, 64, 4
 FEWEST, MOST = 2, 4
@@ -41,13 +43,11 @@ class Claims:
         facet: [claims, sentences], which facet of the claim a sentence states, from 0; −1 for a
             sentence that states none.
         facets: [claims], the number of facets of each claim.
-        gold: [claims, sentences], the clearest statement of each facet: the evidence labels.
     """
 
     data: Outcomes
     facet: NDArray[np.int64]
     facets: NDArray[np.int64]
-    gold: Tensor
 
     def recall(self, selected: NDArray[np.int64]) -> float:
         """The share of a claim's facets that some selected sentence states, a mean over claims.
@@ -60,6 +60,43 @@ class Claims:
             stated = {int(f) for f in self.facet[row, own[own >= 0]]} - {-1}
             shares[row] = len(stated) / count
         return float(shares.mean())
+
+
+class GeneratedProblem:
+    """The problem as the methods are compared on it.
+
+    Args:
+        train: The number of claims to learn from.
+        noise: The share of wrong verdicts among them and among those that choose.
+    """
+
+    name, k, ks = "generated", MOST, (1, 2, MOST)
+    temperature, epochs, batch_size = 4.0, 10, 64
+
+    def __init__(self, train: int = 2000, noise: float = 0.0) -> None:
+        self._counts, self._noise = (train, max(200, train // 3), 1000), noise
+        self._made: dict[int, tuple[Split, Split, Split]] = {}
+
+    def splits(self, seed: int) -> tuple[Split, Split, Split]:
+        """What learns, what chooses and what is reported; another seed has other facets."""
+        if seed not in self._made:
+            made = make_claims(seed, self._counts, noise=self._noise)
+            train, choose, report = (Split(claims.data, claims.recall) for claims in made)
+            self._made[seed] = train, choose, report
+        return self._made[seed]
+
+    def encoder(self, seed: int) -> nn.Module:
+        """Coverage of claim ⊙ sentence; at its start, the manner of a sentence counts nothing."""
+        torch.manual_seed(seed)
+        layers = FeedForward((DIMENSIONS + MANNER, 96, DIMENSIONS))
+        encoder = FeatureEncoder(layers, LearnedWeights(DIMENSIONS))
+        encoder.start_as_identity()
+        return encoder
+
+    def reader(self, seed: int) -> nn.Module:
+        """A reader of what is selected."""
+        torch.manual_seed(seed + 1)
+        return EvidenceReader(DIMENSIONS + MANNER + 1)
 
 
 def make_claims(
@@ -116,8 +153,9 @@ def _claims(
         query=torch.zeros(count, 0),
         mask=torch.from_numpy(mask),
         outcome=torch.from_numpy(np.where(wrong, 1 - verdict, verdict)),
+        gold=torch.from_numpy(gold),  # the clearest statement of each facet
     )
-    return Claims(data, facet, facets, torch.from_numpy(gold))
+    return Claims(data, facet, facets)
 
 
 _Sentence = tuple[int, float, int, int, bool, bool]

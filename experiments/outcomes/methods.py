@@ -101,16 +101,16 @@ class Method:
 
 
 METHODS = (
-    Method("top-k, untrained", greedy=False, outcomes=False),
     Method("greedy, untrained", outcomes=False),
-    Method("attention over all", greedy=False, kind="attention"),
-    Method("soft top-k", greedy=False),
-    Method("straight-through top-k", greedy=False, kind="hard"),
-    Method("REINFORCE", kind="sampled"),
-    Method("DGN, straight-through", kind="hard"),
     Method("DGN", kind="soft"),
     Method("evidence labels", outcomes=False, labels=True),
+    Method("attention over all", greedy=False, kind="attention"),
+    Method("straight-through top-k", greedy=False, kind="hard"),
+    Method("REINFORCE", kind="sampled"),
     Method("labels and outcomes", labels=True),
+    Method("top-k, untrained", greedy=False, outcomes=False),
+    Method("soft top-k", greedy=False),
+    Method("DGN, straight-through", kind="hard"),
 )
 
 
@@ -267,7 +267,7 @@ def run(
     """
     network = build(method, problem, seed)
     learns = method.outcomes or method.labels
-    reader_epochs = 2 if learns else problem.epochs // 2
+    reader_epochs = 2 if learns else problem.epochs + 2
     config = OutcomeConfig(
         epochs=problem.epochs if learns else 0,
         reader_epochs=reader_epochs,
@@ -290,7 +290,7 @@ def run(
 def selected_from(network: OutcomeNetwork, data: Outcomes, k: int) -> NDArray[np.int64]:
     """[claims, k], what is selected; −1 for none."""
     found = np.full((len(data), k), -1)
-    for start, batch in zip(range(0, len(data), 256), data.batches(256), strict=True):
-        own = network.select(batch.x, batch.mask, k).indices
-        found[start : start + len(own), : own.shape[1]] = own.numpy()
+    for rows, batch in data.batches(256):
+        own = network.select(batch.x, batch.mask, k).indices.numpy()
+        found[rows.numpy()[:, None], np.arange(own.shape[1])] = own
     return found

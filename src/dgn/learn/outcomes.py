@@ -78,18 +78,34 @@ class Outcomes:
         x = self.x[rows]
         return Outcomes(
             x=x[:, :width] if isinstance(x, Tensor) else x,
-            passages=self.passages[rows][:, :width].to(torch.float32),
+            passages=self.passages[rows][:, :width],
             query=self.query[rows],
             mask=mask[:, :width],
             outcome=self.outcome[rows],
             gold=None if self.gold is None else self.gold[rows][:, :width],
         )
 
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Iterator[Outcomes]:
-        """All queries, in the given order."""
-        rows = torch.arange(len(self), device=self.mask.device) if order is None else order
-        for some in rows.split(batch_size):
-            yield self.rows(some)
+    def batches(
+        self, batch_size: int, random: torch.Generator | None = None
+    ) -> Iterator[tuple[Tensor, Outcomes]]:
+        """All queries, those with similar numbers of passages together, and which rows they are.
+
+        Args:
+            batch_size: The number of queries per batch.
+            random: The source of a random order; without it, the order is by length.
+        """
+        lengths = self.mask.sum(dim=1).cpu()
+        if random is None:
+            batches = list(lengths.argsort(stable=True).split(batch_size))
+        else:
+            # The noise mixes neighbours, so that the batches of two epochs are not the same.
+            noise = torch.rand(len(self), generator=random) * (1 + lengths.float().std())
+            batches = list((lengths + noise).argsort().split(batch_size))
+            order = torch.randperm(len(batches), generator=random)
+            batches = [batches[number] for number in order.tolist()]
+        for some in batches:
+            rows = some.to(self.mask.device)
+            yield rows, self.rows(rows)
 
 
 class SoftSelector(Protocol):
@@ -325,8 +341,8 @@ def fit_outcomes(
         for number in range(-config.reader_epochs, config.epochs):
             network.train()
             network.selector.set_temperature(config.temperatures.at(max(0, number)))
-            total, order = 0.0, torch.randperm(len(train), generator=random)
-            for batch in train.batches(config.batch_size, order.to(train.mask.device)):
+            total = 0.0
+            for _, batch in train.batches(config.batch_size, random):
                 optimizer.zero_grad()
                 batch_loss = loss(batch)
                 near = sum(
@@ -359,7 +375,7 @@ def measure_outcomes(
     was_training = network.training
     network.eval()
     losses, correct = list[Tensor](), list[Tensor]()
-    for batch in data.batches(batch_size):
+    for _, batch in data.batches(batch_size):
         logits = network.predict(batch, k)
         losses.append(outcome_losses(logits, batch.outcome))
         if batch.outcome.dtype.is_floating_point:
