@@ -2,7 +2,7 @@
 
 OMP_NUM_THREADS=1 python -m experiments.outcomes generated
 OMP_NUM_THREADS=1 python -m experiments.outcomes counts
-OMP_NUM_THREADS=1 python -m experiments.outcomes fever --data ../shared/data/fever-eraser --cache CACHE
+OMP_NUM_THREADS=1 python -m experiments.outcomes fever --data FEVER_ERASER --cache CACHE
 
 The results are added to experiments/results/outcomes.json; what is there is not repeated.
 """
@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from dgn.apps.cli.options import positive
+from experiments.outcomes.methods import METHODS
 from experiments.outcomes.study import compare, table
 
 RESULTS = Path(__file__).parents[1] / "results" / "outcomes.json"
@@ -37,17 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("table", "write the tables of the results as text"),
     ):
         part = parts.add_parser(name, help=text)
-        part.add_argument("--trials", type=positive, default=3)
+        part.add_argument("--trials", type=positive, default=2)
         part.add_argument("--seeds", type=positive, default=5)
+        part.add_argument("--methods", nargs="*", default=[one.name for one in METHODS])
         if name == "fever":
             part.add_argument("--data", type=Path, required=True, help="the folder fever-eraser")
             part.add_argument("--cache", type=Path, required=True, help="where vectors are kept")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
+    methods = tuple(one for one in METHODS if one.name in options.methods)
     if options.part == "generated":
         from experiments.outcomes.generated import GeneratedProblem
 
-        compare(GeneratedProblem(), options.out, trials=options.trials, seeds=options.seeds)
+        compare(GeneratedProblem(), options.out, options.trials, options.seeds, methods)
     elif options.part == "counts":
         from experiments.outcomes.counts import measure_counts
 
@@ -56,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from experiments.outcomes.fever import FeverProblem
 
         problem = FeverProblem.load(options.data, options.cache)
-        compare(problem, options.out, trials=options.trials, seeds=options.seeds)
+        compare(problem, options.out, options.trials, options.seeds, methods)
     results: dict[str, Any] = json.loads(options.out.read_text())
     tables = [table(name, one) for name, one in results.items() if "methods" in one]
     options.out.with_suffix(".txt").write_text("\n".join(tables))

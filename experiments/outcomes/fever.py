@@ -46,7 +46,7 @@ class FeverProblem:
     """
 
     name, k, ks = "fever", 5, (1, 3, 5)
-    temperature, epochs, batch_size = 1.0, 8, 64
+    temperature, epochs, batch_size = 1.0, 6, 64
 
     def __init__(self, splits: tuple[Split, Split, Split]) -> None:
         self._splits = splits
@@ -54,7 +54,9 @@ class FeverProblem:
     @classmethod
     def load(cls, data: Path, cache: Path) -> Self:
         """Read train and dev; vectors are computed once and kept in the cache."""
-        train, dev = (read_pairs(data / f"{n}.jsonl", data / "docs", cache) for n in ("train", "dev"))
+        train, dev = (
+            read_pairs(data / f"{n}.jsonl", data / "docs", cache) for n in ("train", "dev")
+        )
         chooses = np.array([zlib.crc32(page.encode()) % _CHOOSES == 0 for page in train.page])
         learns = np.repeat(~chooses, train.items)
         views = (
@@ -65,7 +67,9 @@ class FeverProblem:
         )
         everything, reported = _outcomes(train, views), _outcomes(dev, views)
         own, others = (torch.from_numpy(np.flatnonzero(some)) for some in (~chooses, chooses))
-        return cls((_split(everything.rows(own)), _split(everything.rows(others)), _split(reported)))
+        return cls(
+            (_split(everything.rows(own)), _split(everything.rows(others)), _split(reported))
+        )
 
     def splits(self, seed: int) -> tuple[Split, Split, Split]:
         """The same claims for every seed."""

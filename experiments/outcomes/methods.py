@@ -210,9 +210,7 @@ def build(method: Method, problem: Problem, seed: int) -> OutcomeNetwork:
     if method.greedy:
         selector = DifferentiableGreedyNetwork(encoder, layers, LayerwiseCrossEntropy("set"))
     else:
-        selector = ScoreSelector(
-            encoder, None if method.kind == "attention" else layers, problem.k
-        )
+        selector = ScoreSelector(encoder, None if method.kind == "attention" else layers, problem.k)
     return OutcomeNetwork(selector, problem.reader(seed), problem.k)
 
 

@@ -84,9 +84,7 @@ def _compute(examples: Iterable[Example]) -> Pairs:
         words, wholes = reader(texts, pieces.tokens_of(texts))
         last = len(sentences) + 1
         for number, example in enumerate(some, start=last):
-            compared = _compare(
-                texts[number], words[number], sentences, words[1:last], words[0]
-            )
+            compared = _compare(texts[number], words[number], sentences, words[1:last], words[0])
             rows.append(
                 {
                     "page": page,

@@ -28,7 +28,7 @@ TUNING_SEED = 100
 
 
 def compare(
-    problem: Problem, path: Path, *, trials: int, seeds: int, methods: tuple[Method, ...] = METHODS
+    problem: Problem, path: Path, trials: int, seeds: int, methods: tuple[Method, ...] = METHODS
 ) -> dict[str, Any]:
     """Run all methods, and write what is found after each of them.
 

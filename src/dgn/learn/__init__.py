@@ -5,6 +5,7 @@
     fit(network, train, validation, FitConfig())    training in memory
     train(RunConfig(...), folder)                   a run that can be stopped and resumed
     train_on_rows(["rows.jsonl"], folder)           from your own labels to a model
+    fit_outcomes(OutcomeNetwork(...), outcomes, …)  from verdicts alone, without evidence labels
 
 Most of it needs torch (`dgn[train]`) and is imported when it is first used; the configuration and
 the families do not.
@@ -44,6 +45,17 @@ if TYPE_CHECKING:
         PointwiseNetwork,
         SelectionNetwork,
     )
+    from dgn.learn.outcomes import (
+        EvidenceReader,
+        OutcomeConfig,
+        OutcomeNetwork,
+        OutcomeReport,
+        Outcomes,
+        SoftSelector,
+        fit_outcomes,
+        measure_outcomes,
+        outcome_losses,
+    )
     from dgn.learn.own_labels import RowsResult, train_on_rows
     from dgn.learn.relaxations import Choice, Gumbel, Relaxation, Softmax, StraightThrough
     from dgn.learn.run import RunResult, is_finished, load_network, open_run, train
@@ -56,6 +68,10 @@ _MODULES = {
     "networks": (
         *("DifferentiableGreedyNetwork", "FeatureEncoder", "FeedForward", "LearnedWeights"),
         *("PointwiseNetwork", "SelectionNetwork"),
+    ),
+    "outcomes": (
+        *("EvidenceReader", "OutcomeConfig", "OutcomeNetwork", "OutcomeReport", "Outcomes"),
+        *("SoftSelector", "fit_outcomes", "measure_outcomes", "outcome_losses"),
     ),
     "own_labels": ("RowsResult", "train_on_rows"),
     "relaxations": ("Choice", "Gumbel", "Relaxation", "Softmax", "StraightThrough"),
@@ -71,6 +87,7 @@ __all__ = [
     "DifferentiableGreedyNetwork",
     "Distillation",
     "EpochReport",
+    "EvidenceReader",
     "FeatureEncoder",
     "FeedForward",
     "FitConfig",
@@ -83,6 +100,10 @@ __all__ = [
     "Linear",
     "MachineConfig",
     "NetworkConfig",
+    "OutcomeConfig",
+    "OutcomeNetwork",
+    "OutcomeReport",
+    "Outcomes",
     "PointwiseNetwork",
     "Relaxation",
     "RowsResult",
@@ -90,6 +111,7 @@ __all__ = [
     "RunResult",
     "Schedule",
     "SelectionNetwork",
+    "SoftSelector",
     "SoftState",
     "Softmax",
     "StraightThrough",
@@ -99,9 +121,12 @@ __all__ = [
     "build_network",
     "find_device",
     "fit",
+    "fit_outcomes",
     "is_finished",
     "load_network",
+    "measure_outcomes",
     "open_run",
+    "outcome_losses",
     "parameter_count",
     "read_config",
     "select_all",

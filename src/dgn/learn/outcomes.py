@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from dgn.core.arrays import Bool, Float, Int
+from dgn.core.arrays import Bool, Float
 from dgn.core.search import Selections
 from dgn.errors import InvalidInput
 from dgn.learn.config import Geometric, Schedule
@@ -71,7 +71,7 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self.mask)
 
-    def rows(self, rows: Int[Tensor, "chosen"]) -> Outcomes:
+    def rows(self, rows: Tensor) -> Outcomes:
         """Some of the queries, padded to the most passages that one of them has."""
         mask = self.mask[rows]
         width = int(mask.any(dim=0).nonzero().max()) + 1 if mask.any() else 1
@@ -345,10 +345,12 @@ def fit_outcomes(
             for _, batch in train.batches(config.batch_size, random):
                 optimizer.zero_grad()
                 batch_loss = loss(batch)
-                near = sum(
-                    ((now - then) ** 2).sum() for now, then in zip(selector, start, strict=True)
-                )
-                (batch_loss + config.stay_near * near).backward()
+                total_loss = batch_loss
+                if config.stay_near:
+                    pairs = zip(selector, start, strict=True)
+                    near = torch.stack([((now - then) ** 2).sum() for now, then in pairs]).sum()
+                    total_loss = batch_loss + config.stay_near * near
+                total_loss.backward()
                 if number < 0:
                     for weight in selector:
                         weight.grad = None
