@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("table", "write the tables of the results as text"),
     ):
         part = parts.add_parser(name, help=text)
-        part.add_argument("--trials", type=positive, default=2)
+        part.add_argument("--trials", type=positive, default=1)
         part.add_argument("--seeds", type=positive, default=5)
         part.add_argument("--methods", nargs="*", default=[one.name for one in METHODS])
         if name == "fever":

@@ -11,9 +11,9 @@ from experiments.outcomes.generated import GeneratedProblem
 from experiments.outcomes.methods import METHODS, Settings, run
 from experiments.outcomes.study import measure
 
-COUNTS = (100, 200, 400, 800, 1500, 3000)
+COUNTS = (125, 250, 500, 1000, 2000, 4000)
 NOISES = (0.0, 0.1, 0.2, 0.3, 0.4)
-USUAL = 1500
+USUAL = 2000
 _MOST_EPOCHS = 40
 
 

@@ -71,9 +71,9 @@ class GeneratedProblem:
     """
 
     name, k, ks = "generated", MOST, (1, 2, MOST)
-    temperature, epochs, batch_size = 4.0, 8, 64
+    temperature, epochs, batch_size = 4.0, 10, 64
 
-    def __init__(self, train: int = 1500, noise: float = 0.0) -> None:
+    def __init__(self, train: int = 2000, noise: float = 0.0) -> None:
         self._counts, self._noise = (train, max(200, train // 3), 1000), noise
         self._made: dict[int, tuple[Split, Split, Split]] = {}
 

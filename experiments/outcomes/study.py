@@ -42,17 +42,17 @@ def compare(
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     section = results.setdefault(problem.name, {"k": problem.k, "ks": problem.ks, "methods": {}})
     section |= {"trials": trials, "seeds": seeds}
-    tuning = problem.splits(TUNING_SEED)
     for method in methods:
         one = section["methods"].setdefault(method.name, {"seeds": [], "cpu_seconds": 0.0})
         started = time.process_time()
         if "settings" not in one:
-            tried = [
-                (run(method, problem, settings, TUNING_SEED, tuning)[1], settings)
-                for settings in draw_settings(trials)
+            choices = draw_settings(trials)
+            losses = [
+                run(method, problem, settings, TUNING_SEED, problem.splits(TUNING_SEED))[1]
+                for settings in (choices if trials > 1 else [])
             ]
-            one["trial_losses"] = [round(loss, 4) for loss, _ in tried]
-            one["settings"] = asdict(min(tried, key=lambda trial: trial[0])[1])
+            one["trial_losses"] = [round(loss, 4) for loss in losses]
+            one["settings"] = asdict(choices[losses.index(min(losses)) if losses else 0])
         found: list[dict[str, Any]] = one["seeds"]
         for seed in range(len(found), seeds):
             splits = problem.splits(seed)
