@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Any, Self, cast, final
 
 import numpy as np
 import torch
@@ -92,7 +92,7 @@ class FeverProblem:
 
 
 def _split(data: Outcomes) -> Split:
-    return Split(data, partial(_recall, gold=data.gold))
+    return Split(data, partial(_recall, gold=cast("Tensor", data.gold)))
 
 
 def _recall(selected: NDArray[np.int64], gold: Tensor) -> float:

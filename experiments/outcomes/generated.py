@@ -17,6 +17,7 @@ facets.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -131,12 +132,13 @@ def _claims(
     facets = random.integers(FEWEST, MOST + 1, count)
     verdict = random.integers(0, 2, count)
     for row in range(count):
-        own = random.choice(FACETS, facets[row], replace=False)
+        own: NDArray[np.int64] = random.choice(FACETS, facets[row], replace=False)
         denied = -1 if verdict[row] else int(random.integers(facets[row]))
         page = _page(random, own, denied)
         page = [page[i] for i in random.permutation(len(page))]
         size = len(page)
-        topic, strength, says, number, is_talk, is_gold = map(np.array, zip(*page, strict=True))
+        columns: list[NDArray[Any]] = [np.array(column) for column in zip(*page, strict=True)]
+        topic, strength, says, number, is_talk, is_gold = columns
         sentences = strength[:, None] * directions[topic]
         sentences += _NOISE * random.standard_normal(sentences.shape)
         manner = is_talk[:, None] * talk + 0.3 * random.standard_normal((size, MANNER))

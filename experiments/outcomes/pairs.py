@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ def _compute(examples: Iterable[Example]) -> Pairs:
     for example in examples:
         by_page.setdefault(example.claim.evidence_pages[0], []).append(example)
     reader, pieces = TextReader(read_weights()), WordPieces()
-    rows: list[dict[str, NDArray[np.generic] | int | str]] = []
+    rows: list[dict[str, Any]] = []
     for page, some in by_page.items():
         sentences = [normalized(passage.text) for passage in some[0].query.passages]
         title = normalized(title_text(page))
@@ -96,13 +97,17 @@ def _compute(examples: Iterable[Example]) -> Pairs:
                     **compared,
                 }
             )
-    kinds = {"sentence": 1, "gold": 1, "shift": 1, "worst": 1, "instead": 1, "scalars": 1}
-    joined = {
-        name: (np.concatenate if name in kinds else np.array)([row[name] for row in rows])
-        for name in rows[0]
-    }
-    half = {"claim", "sentence", "shift", "worst", "instead", "scalars"}
-    return Pairs(**{n: a.astype(np.float16) if n in half else a for n, a in joined.items()})
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    half = ("sentence", "shift", "worst", "instead", "scalars")
+    laid = {name: np.concatenate(columns[name]).astype(np.float16) for name in half}
+    return Pairs(
+        page=np.array(columns["page"]),
+        true=np.array(columns["true"]),
+        claim=np.array(columns["claim"]).astype(np.float16),
+        items=np.array(columns["items"]),
+        gold=np.concatenate(columns["gold"]),
+        **laid,
+    )
 
 
 def _compare(
@@ -111,7 +116,7 @@ def _compare(
     sentences: Sequence[str],
     theirs: Sequence[NDArray[np.float32]],
     title: NDArray[np.float32],
-) -> dict[str, NDArray[np.generic]]:
+) -> dict[str, NDArray[np.float32]]:
     in_title = (own @ title.T).max(axis=1, initial=0.0) > _TITLE_LIKE
     weight = np.where(in_title, 0.2, 1.0)
     long = np.array([end - start > 3 for start, end in word_spans(claim)])

@@ -95,16 +95,17 @@ class Outcomes:
             random: The source of a random order; without it, the order is by length.
         """
         lengths = self.mask.sum(dim=1).cpu()
-        if random is None:
-            batches = list(lengths.argsort(stable=True).split(batch_size))
-        else:
+        if random is not None:
             # The noise mixes neighbours, so that the batches of two epochs are not the same.
-            noise = torch.rand(len(self), generator=random) * (1 + lengths.float().std())
-            batches = list((lengths + noise).argsort().split(batch_size))
-            order = torch.randperm(len(batches), generator=random)
-            batches = [batches[number] for number in order.tolist()]
-        for some in batches:
-            rows = some.to(self.mask.device)
+            noise = torch.rand(len(self), generator=random)
+            lengths = lengths + noise * (1 + lengths.float().std(unbiased=False))
+        by_length = lengths.argsort(stable=True)
+        starts = list(range(0, len(self), batch_size))
+        if random is not None:
+            shuffled: list[int] = torch.randperm(len(starts), generator=random).tolist()
+            starts = [starts[number] for number in shuffled]
+        for start in starts:
+            rows = by_length[start : start + batch_size].to(self.mask.device)
             yield rows, self.rows(rows)
 
 
