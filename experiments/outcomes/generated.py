@@ -132,10 +132,11 @@ def _claims(
     facets = random.integers(FEWEST, MOST + 1, count)
     verdict = random.integers(0, 2, count)
     for row in range(count):
-        own: NDArray[np.int64] = random.choice(FACETS, facets[row], replace=False)
-        denied = -1 if verdict[row] else int(random.integers(facets[row]))
+        own = np.asarray(random.choice(FACETS, int(facets[row]), replace=False))
+        denied = -1 if verdict[row] else int(random.integers(int(facets[row])))
         page = _page(random, own, denied)
-        page = [page[i] for i in random.permutation(len(page))]
+        order: list[int] = random.permutation(len(page)).tolist()
+        page = [page[place] for place in order]
         size = len(page)
         columns: list[NDArray[Any]] = [np.array(column) for column in zip(*page, strict=True)]
         topic, strength, says, number, is_talk, is_gold = columns

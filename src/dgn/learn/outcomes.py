@@ -102,8 +102,8 @@ class Outcomes:
         by_length = lengths.argsort(stable=True)
         starts = list(range(0, len(self), batch_size))
         if random is not None:
-            shuffled: list[int] = torch.randperm(len(starts), generator=random).tolist()
-            starts = [starts[number] for number in shuffled]
+            shuffled = torch.randperm(len(starts), generator=random)
+            starts = [starts[int(number)] for number in shuffled]
         for start in starts:
             rows = by_length[start : start + batch_size].to(self.mask.device)
             yield rows, self.rows(rows)
