@@ -19,7 +19,7 @@ import torch
 
 from dgn.apps.cli.options import positive
 from experiments.outcomes.methods import METHODS
-from experiments.outcomes.study import compare, table
+from experiments.outcomes.study import compare, markdown, table
 
 RESULTS = Path(__file__).parents[1] / "results" / "outcomes.json"
 
@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: dict[str, Any] = json.loads(options.out.read_text())
     tables = [table(name, one) for name, one in results.items() if "methods" in one]
     options.out.with_suffix(".txt").write_text("\n".join(tables))
+    if options.part == "table":
+        tables = [markdown(one) for one in results.values() if "methods" in one]
     print("\n".join(tables))
     return 0
 

@@ -60,12 +60,12 @@ class FeverProblem:
         chooses = np.array([zlib.crc32(page.encode()) % _CHOOSES == 0 for page in train.page])
         learns = np.repeat(~chooses, train.items)
         views = (
-            _view(train.sentence[learns], WIDTH, centre=False),
-            _view(train.worst[learns], SEEN),
-            _view(train.instead[learns], SEEN),
-            _view(train.claim[~chooses], SEEN),
+            principal_view(train.sentence[learns], WIDTH, centre=False),
+            principal_view(train.worst[learns], SEEN),
+            principal_view(train.instead[learns], SEEN),
+            principal_view(train.claim[~chooses], SEEN),
         )
-        everything, reported = _outcomes(train, views), _outcomes(dev, views)
+        everything, reported = outcomes_of(train, views), outcomes_of(dev, views)
         own, others = (torch.from_numpy(np.flatnonzero(some)) for some in (~chooses, chooses))
         return cls(
             (_split(everything.rows(own)), _split(everything.rows(others)), _split(reported))
@@ -99,7 +99,7 @@ def _recall(selected: NDArray[np.int64], gold: Tensor) -> float:
     return scores_at(selected.shape[1], selected, gold.numpy()).recall
 
 
-def _view(vectors: NDArray[np.float16], width: int, *, centre: bool = True) -> _Project:
+def principal_view(vectors: NDArray[np.float16], width: int, *, centre: bool = True) -> _Project:
     """Principal components of what learns; with a centre, each of them has the variance 1."""
     rows = np.random.default_rng(0).permutation(len(vectors))[:8000]
     some = vectors[rows].astype(np.float64)
@@ -115,7 +115,13 @@ def _view(vectors: NDArray[np.float16], width: int, *, centre: bool = True) -> _
     return project
 
 
-def _outcomes(pairs: Pairs, views: tuple[_Project, ...]) -> Outcomes:
+def outcomes_of(pairs: Pairs, views: tuple[_Project, ...]) -> Outcomes:
+    """The claims as tensors.
+
+    Args:
+        pairs: The claims, and the sentences of their pages.
+        views: Of sentences, of the claim's words, of the sentences' words, and of claims.
+    """
     sentence, worst, instead, claim = views
     row = np.repeat(np.arange(len(pairs.items)), pairs.items)
     place = np.arange(len(row)) - np.repeat(np.cumsum(pairs.items) - pairs.items, pairs.items)

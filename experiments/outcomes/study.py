@@ -102,8 +102,9 @@ def spread(values: list[float]) -> str:
 def table(name: str, section: dict[str, Any]) -> str:
     """The table of a problem, as text."""
     ks: list[int] = section["ks"]
+    seeds = [len(one["seeds"]) for one in section["methods"].values()]
     lines = [
-        f"{name}: {section['trials']} trials per method, {section['seeds']} seeds, "
+        f"{name}: {section['trials']} trial(s) per method, {min(seeds)} to {max(seeds)} seeds, "
         "mean ± standard deviation",
         "",
         f"{'':<24}" + f"{'recall':<{14 * len(ks)}}" + "accuracy of the outcome",
@@ -117,4 +118,20 @@ def table(name: str, section: dict[str, Any]) -> str:
             for n in range(len(ks))
         ]
         lines.append(f"{method:<24}" + "".join(f"{cell:<14}" for cell in cells))
+    return "\n".join(lines) + "\n"
+
+
+def markdown(section: dict[str, Any]) -> str:
+    """The table of a problem, as it is in the documentation."""
+    ks: list[int] = section["ks"]
+    heads = [f"recall at {k}" for k in ks] + [f"accuracy at {k}" for k in ks]
+    lines = ["| | " + " | ".join(heads) + " |", "| --- |" + " --: |" * len(heads)]
+    for method, one in section["methods"].items():
+        found: list[dict[str, Any]] = one["seeds"]
+        cells = [
+            spread([seed[what][n] for seed in found]).removeprefix("0")
+            for what in ("recall", "accuracy")
+            for n in range(len(ks))
+        ]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
