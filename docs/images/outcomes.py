@@ -40,8 +40,8 @@ def main() -> None:
     start = statistics.mean(seed["recall"][-1] for seed in untrained)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     line(left, counts["DGN, by count"], "from outcomes", OUTCOMES)
-    if counts.get("evidence labels, by count"):
-        line(left, counts["evidence labels, by count"], "from evidence labels", LABELS)
+    labels = generated["methods"]["evidence labels"]["seeds"]
+    line(left, {str(counts["usual"]): labels}, "from evidence labels", LABELS)
     left.set_xscale("log")
     left.set_xticks([int(n) for n in counts["DGN, by count"]], [*counts["DGN, by count"]])
     left.minorticks_off()
