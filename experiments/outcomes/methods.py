@@ -1,14 +1,15 @@
 """The methods that are compared: what selects softly, and what its loss is.
 
-All of them have the same encoder at the same start, the same reader, the same number of trials and
-the same rule for choosing a trial and an epoch: the loss of the outcome that the reader predicts
-from k selected passages of claims that are not reported.
+All of them have the same encoder at the same start, the same reader and the same number of trials.
+Those that learn from outcomes alone choose a trial and an epoch by the loss of the outcome that the
+reader predicts from k selected passages of claims that are not reported. Those that have evidence
+labels choose by their recall of them, and then teach a new reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
@@ -262,7 +263,8 @@ def run(
     """Train once.
 
     Returns:
-        The network, and the loss on the claims that choose.
+        The network, and what it misses on the claims that choose: the loss of the outcome, or
+        the share of the labelled evidence.
     """
     network = build(method, problem, seed)
     learns = method.outcomes or method.labels
@@ -282,8 +284,21 @@ def run(
         seed=seed,
     )
     train, choose, _ = splits
-    fit_outcomes(network, train.data, choose.data, config, loss=loss_of(method, network))
-    return network, measure_outcomes(network, choose.data)[0]
+
+    def missed() -> float:
+        found = [choose.recall(selected_from(network, choose.data, k)) for k in problem.ks]
+        return 1 - sum(found) / len(found)
+
+    validate = missed if method.labels else None
+    loss = loss_of(method, network)
+    fit_outcomes(network, train.data, choose.data, config, loss=loss, validate=validate)
+    if not method.labels:
+        return network, measure_outcomes(network, choose.data)[0]
+    network.reader = problem.reader(seed)
+    alone = replace(config, epochs=0, reader_epochs=problem.epochs + 2)
+    loss = loss_of(METHODS[0], network)
+    fit_outcomes(network, train.data, choose.data, alone, loss=loss)
+    return network, missed()
 
 
 def selected_from(network: OutcomeNetwork, data: Outcomes, k: int) -> NDArray[np.int64]:

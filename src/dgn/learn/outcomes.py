@@ -289,8 +289,7 @@ class OutcomeReport:
     Attributes:
         epoch: The number of the epoch.
         loss: The mean training loss.
-        validation_loss: The loss on the validation queries, from k selected passages. It chooses
-            the best epoch.
+        validation_loss: The loss on the validation queries, from k selected passages.
         accuracy: How often the outcome is predicted correctly from them; for outcomes from 0 to 1,
             how often it is on the right side of one half.
         learns_to_select: Whether the selector was trained in this epoch.
@@ -310,17 +309,20 @@ def fit_outcomes(
     config: OutcomeConfig | None = None,
     *,
     loss: Callable[[Outcomes], Tensor] | None = None,
+    validate: Callable[[], float] | None = None,
     on_epoch: Callable[[OutcomeReport], None] = lambda _: None,
 ) -> list[OutcomeReport]:
     """Train a selector from outcomes.
 
     Args:
-        network: Trained in place; at the end it has the weights of the best epoch in which the
-            selector was trained, or of its start if none of them is better.
+        network: Trained in place; at the end it has the weights of its best epoch, which may be
+            one in which the reader alone was trained.
         train: The queries to learn from.
         validation: The queries whose outcomes choose the best epoch.
         config: How to train.
         loss: Another loss of a batch; by default that of the network.
+        validate: Another measure of the network that chooses the best epoch, the lowest; by
+            default, the loss of the validation outcomes, predicted from k selected passages.
         on_epoch: Called with the report of every epoch.
     """
     config = config or OutcomeConfig()
@@ -363,8 +365,9 @@ def fit_outcomes(
             )
             reports.append(report)
             on_epoch(report)
-            if validation_loss < best:
-                best, weights = validation_loss, copy.deepcopy(network.state_dict())
+            measured = validation_loss if validate is None else validate()
+            if measured < best:
+                best, weights = measured, copy.deepcopy(network.state_dict())
     network.load_state_dict(weights)
     network.eval()
     return reports
