@@ -94,9 +94,17 @@ def _cells(found: list[dict[str, Any]], problem: Problem) -> str:
 
 
 def spread(values: list[float]) -> str:
-    """Mean and standard deviation."""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.3f} ±" + f"{deviation:.3f}".removeprefix("0")
+    """Mean and standard deviation; the value alone if there is one."""
+    mean = f"{statistics.mean(values):.3f}"
+    return (
+        mean if len(values) == 1 else f"{mean} ±{statistics.stdev(values):.3f}".replace("±0", "±")
+    )
+
+
+def _in_order(section: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The name and the seeds of each method that was run, in the order of METHODS."""
+    run_methods = section["methods"]
+    return [(m.name, run_methods[m.name]["seeds"]) for m in METHODS if m.name in run_methods]
 
 
 def table(name: str, section: dict[str, Any]) -> str:
@@ -110,8 +118,7 @@ def table(name: str, section: dict[str, Any]) -> str:
         f"{'':<24}" + f"{'recall':<{14 * len(ks)}}" + "accuracy of the outcome",
         f"{'':<24}" + "".join(f"{f'k = {k}':<14}" for k in ks) * 2,
     ]
-    for method, one in section["methods"].items():
-        found: list[dict[str, Any]] = one["seeds"]
+    for method, found in _in_order(section):
         cells = [
             spread([seed[what][n] for seed in found])
             for what in ("recall", "accuracy")
@@ -126,8 +133,7 @@ def markdown(section: dict[str, Any]) -> str:
     ks: list[int] = section["ks"]
     heads = [f"recall at {k}" for k in ks] + [f"accuracy at {k}" for k in ks]
     lines = ["| | " + " | ".join(heads) + " |", "| --- |" + " --: |" * len(heads)]
-    for method, one in section["methods"].items():
-        found: list[dict[str, Any]] = one["seeds"]
+    for method, found in _in_order(section):
         cells = [
             spread([seed[what][n] for seed in found]).removeprefix("0")
             for what in ("recall", "accuracy")

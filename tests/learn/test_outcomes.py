@@ -216,6 +216,19 @@ def test_the_reader_alone_and_a_heavy_anchor_leave_the_selector_where_it_is() ->
             torch.testing.assert_close(now, then, atol=2e-3, rtol=0)
 
 
+def test_something_else_may_choose_the_best_epoch() -> None:
+    data, states = easy_outcomes(60, 3), list[Tensor]()
+    network = network_of(k=1).float()
+    network = OutcomeNetwork(network.selector, EvidenceReader(1), 1)
+
+    def third_epoch_is_best() -> float:
+        states.append(network.get_parameter("reader.read.0.weight").detach().clone())
+        return 0.0 if len(states) == 3 else 1.0
+
+    fit_outcomes(network, data, data, OutcomeConfig(4, 1), validate=third_epoch_is_best)
+    assert torch.equal(network.get_parameter("reader.read.0.weight"), states[2])
+
+
 def test_training_is_repeatable_and_leaves_the_random_numbers_of_the_caller_alone() -> None:
     data = easy_outcomes(60, 3)
     states: list[Tensor] = []
