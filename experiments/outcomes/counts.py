@@ -11,8 +11,8 @@ from experiments.outcomes.generated import GeneratedProblem
 from experiments.outcomes.methods import METHODS, Settings, run
 from experiments.outcomes.study import measure
 
-COUNTS = (125, 250, 500, 1000, 2000)
-NOISES = (0.0, 0.1, 0.2, 0.3, 0.4)
+COUNTS = (125, 500, 2000)
+NOISES = (0.0, 0.2, 0.4)
 USUAL = 2000
 _MOST_EPOCHS = 40
 
