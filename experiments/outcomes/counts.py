@@ -11,8 +11,8 @@ from experiments.outcomes.generated import GeneratedProblem
 from experiments.outcomes.methods import METHODS, Settings, run
 from experiments.outcomes.study import measure
 
-COUNTS = (125, 500, 2000)
-NOISES = (0.0, 0.2, 0.4)
+COUNTS = (125, 250, 500, 1000, 2000, 4000)
+NOISES = (0.0, 0.1, 0.2, 0.3, 0.4)
 USUAL = 2000
 _MOST_EPOCHS = 40
 
@@ -25,7 +25,8 @@ def measure_counts(path: Path, *, seeds: int) -> None:
         seeds: The number of seeds.
     """
     results: dict[str, Any] = json.loads(path.read_text())
-    section = results.setdefault("counts", {"counts": COUNTS, "noises": NOISES, "usual": USUAL})
+    section = results.setdefault("counts", {})
+    section |= {"counts": COUNTS, "noises": NOISES, "usual": USUAL}
     plan = [("count", count, count, 0.0) for count in COUNTS]
     plan += [("noise", noise, USUAL, noise) for noise in NOISES[1:]]
     for axis, place, count, noise in plan:
