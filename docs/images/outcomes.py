@@ -37,10 +37,10 @@ def main() -> None:
     results = json.loads((ROOT / "experiments" / "results" / "outcomes.json").read_text())
     counts, generated = results["counts"], results["generated"]
     untrained = generated["methods"]["greedy, untrained"]["seeds"]
+    labels = generated["methods"]["evidence labels"]["seeds"]
     start = statistics.mean(seed["recall"][-1] for seed in untrained)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     line(left, counts["DGN, by count"], "from outcomes", OUTCOMES)
-    labels = generated["methods"]["evidence labels"]["seeds"]
     line(left, {str(counts["usual"]): labels}, "from evidence labels", LABELS)
     left.set_xscale("log")
     left.set_xticks([int(n) for n in counts["DGN, by count"]], [*counts["DGN, by count"]])
@@ -50,12 +50,13 @@ def main() -> None:
     usual = counts["DGN, by count"][str(counts["usual"])]
     noisy = {"0": usual, **counts["DGN, by noise"]}
     line(right, noisy, f"from {counts['usual']:,} outcomes", OUTCOMES)
+    right.set_xticks([float(share) for share in noisy])
     right.set_xlabel("share of wrong outcomes")
     for axes in (left, right):
         axes.axhline(start, color=START, linestyle="--", label="untrained greedy")
         axes.set_ylim(0.3, 1.0)
         axes.grid(alpha=0.25)
-        axes.legend(frameon=False, loc="lower right" if axes is left else "lower left")
+        axes.legend(frameon=False, loc="upper left" if axes is left else "upper right")
     figure.tight_layout()
     figure.savefig(ROOT / "docs" / "images" / "outcomes.png", dpi=110)
 
