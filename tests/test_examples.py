@@ -23,6 +23,7 @@ EXAMPLES = {
     "ray_data": ("ray", TRAIN),
     "dask_partitions": ("dask", TRAIN),
     "spark_frames": ("pyspark", TRAIN),
+    "learn_from_outcomes": ("torch", "findings selected: 0.33 -> 1.00"),
     "tune_on_ray": ("ray", "best settings"),
     "http_client": ("fastapi", TRAIN),
 }

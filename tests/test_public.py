@@ -37,6 +37,8 @@ LEARN = {
     *("DataConfig", "EpochReport", "FitConfig", "Fixed", "Geometric", "Linear", "MachineConfig"),
     *("NetworkConfig", "RunConfig", "RunResult", "Schedule", "Trainer", "build_network"),
     *("find_device", "fit", "is_finished", "load_network", "open_run", "parameter_count"),
+    *("EvidenceReader", "OutcomeConfig", "OutcomeNetwork", "OutcomeReport", "Outcomes"),
+    *("SoftSelector", "fit_outcomes", "measure_outcomes", "outcome_losses"),
     *("RowsResult", "to_device", "read_config", "select_all", "train", "train_on_rows"),
 }
 ERRORS = {

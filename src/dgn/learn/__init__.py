@@ -5,6 +5,7 @@
     fit(network, train, validation, FitConfig())    training in memory
     train(RunConfig(...), folder)                   a run that can be stopped and resumed
     train_on_rows(["rows.jsonl"], folder)           from your own labels to a model
+    fit_outcomes(OutcomeNetwork(...), outcomes, …)  from verdicts alone, without evidence labels
 
 Most of it needs torch (`dgn[train]`) and is imported when it is first used; the configuration and
 the families do not.
@@ -45,6 +46,17 @@ if TYPE_CHECKING:
         PointwiseNetwork,
         SelectionNetwork,
     )
+    from dgn.learn.outcomes import (
+        EvidenceReader,
+        OutcomeConfig,
+        OutcomeNetwork,
+        OutcomeReport,
+        Outcomes,
+        SoftSelector,
+        fit_outcomes,
+        measure_outcomes,
+        outcome_losses,
+    )
     from dgn.learn.own_labels import RowsResult, train_on_rows
     from dgn.learn.relaxations import (
         Choice,
@@ -68,6 +80,10 @@ _MODULES = {
         *("DifferentiableGreedyNetwork", "FeatureEncoder", "FeedForward", "LearnedWeights"),
         *("PointwiseNetwork", "SelectionNetwork"),
     ),
+    "outcomes": (
+        *("EvidenceReader", "OutcomeConfig", "OutcomeNetwork", "OutcomeReport", "Outcomes"),
+        *("SoftSelector", "fit_outcomes", "measure_outcomes", "outcome_losses"),
+    ),
     "own_labels": ("RowsResult", "train_on_rows"),
     "relaxations": (
         *("Choice", "GreedyLikelihood", "Gumbel", "ImplicitMLE", "Perturbed", "Relaxation"),
@@ -85,6 +101,7 @@ __all__ = [
     "DifferentiableGreedyNetwork",
     "Distillation",
     "EpochReport",
+    "EvidenceReader",
     "FeatureEncoder",
     "FeedForward",
     "FitConfig",
@@ -100,6 +117,10 @@ __all__ = [
     "Loss",
     "MachineConfig",
     "NetworkConfig",
+    "OutcomeConfig",
+    "OutcomeNetwork",
+    "OutcomeReport",
+    "Outcomes",
     "Perturbed",
     "PointwiseNetwork",
     "Relaxation",
@@ -108,6 +129,7 @@ __all__ = [
     "RunResult",
     "Schedule",
     "SelectionNetwork",
+    "SoftSelector",
     "SoftState",
     "Softmax",
     "Sparsemax",
@@ -118,9 +140,12 @@ __all__ = [
     "build_network",
     "find_device",
     "fit",
+    "fit_outcomes",
     "is_finished",
     "load_network",
+    "measure_outcomes",
     "open_run",
+    "outcome_losses",
     "parameter_count",
     "read_config",
     "select_all",

@@ -299,6 +299,10 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
         """The soft search, which is differentiable."""
         return self.greedy(*self.encode(x, mask), prior=prior, gold=gold)
 
+    def membership(self, x: Any, mask: Tensor | None = None) -> Float[Tensor, "batch items"]:
+        """How far each item is in the soft set at the end, from 0 to 1."""
+        return self.unfold(x, mask).membership
+
     def loss(
         self,
         x: Any,
