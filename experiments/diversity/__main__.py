@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--only", nargs="*", choices=list(known), default=list(known))
     parser.add_argument("--seeds", type=positive, default=5)
-    parser.add_argument("--tries", type=positive, default=8, help="settings of each method")
+    parser.add_argument("--tries", type=positive, default=5, help="settings of each method")
     parser.add_argument("--steps", type=positive, default=150, help="of training")
     parser.add_argument("--threads", type=positive, default=1)
     options = parser.parse_args(arguments)

@@ -1,23 +1,21 @@
 """Choosing training examples before anybody has labelled them, and images of a collection.
 
 A pool has a few frequent classes and some rare ones, as a stream of unlabelled data has. The chosen
-examples are labelled, a logistic regression learns from them, and its accuracy on balanced test
+examples are labelled, a ridge classifier learns from them, and its accuracy on balanced test
 examples is the measure. The classes of the reported pools occur in no other part.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from dgn.learn.layers import Unfolded
@@ -32,13 +30,14 @@ from experiments.diversity.pools import (
     densities,
     distances,
     memberships,
+    ridge_accuracy,
     standardized,
 )
 from experiments.domains import english_sets, read_domain
 
 _SHARPNESS = 8.0
 _UNLABELLED = 1e-3
-_C = 100.0
+_RIDGE = 0.1
 _POOL, _VALIDATION, _TEST_PER_CLASS = 60, 60, 40
 _PASSAGES_PER_KIND = 400
 
@@ -70,7 +69,8 @@ class _Learnt:
 
 def digits(part: str) -> Examples:
     """Images of digits: half of the even ones learn, half choose; the odd ones are reported."""
-    data = cast("Any", load_digits())
+    load: Any = load_digits
+    data = load()
     vectors, labels = data.data.astype(np.float32) / 16, data.target.astype(np.int64)
     vectors -= vectors[labels % 2 == 0].mean(axis=0)
     order = np.random.default_rng(0).permutation(len(labels))
@@ -90,7 +90,7 @@ def kinds_of_text(part: str) -> Examples:
     """
     names = english_sets()
     order = np.random.default_rng(0).permutation(len(names))
-    kinds = dict(zip(PARTS, (order[:12], order[12:20], order[20:]), strict=True))[part]
+    kinds: list[int] = np.split(order, [12, 20])[PARTS.index(part)].tolist()
     vectors = open_vectors("wordllama")
     texts: list[str] = []
     labels: list[int] = []
@@ -101,7 +101,7 @@ def kinds_of_text(part: str) -> Examples:
         found = sorted({p.text for row in rows for p in row.query.passages if len(p.text) > 30})
         most = min(_PASSAGES_PER_KIND, len(found))
         texts += [found[i] for i in random.choice(len(found), most, replace=False)]
-        labels += [int(kind)] * most
+        labels += [kind] * most
     return Examples(unit_rows(np.asarray(vectors.pooled(texts), np.float32)), np.array(labels))
 
 
@@ -112,7 +112,7 @@ class Coresets(Benchmark):
     ks = (5, 10, 20)
     counts = {"learn": 300, "choose": 40, "report": 120}  # noqa: RUF012
     facts = DENSITY_FACTS
-    measure = "accuracy of a logistic regression that learned from the k selected examples"
+    measure = "accuracy of a ridge classifier that learned from the k selected examples"
 
     def __init__(self, name: str, classes: int) -> None:
         self.name, self._classes = name, classes
@@ -146,13 +146,7 @@ class Coresets(Benchmark):
     def score(self, pool: Pool, chosen: Sequence[int]) -> float:
         target: _Learnt = pool.target
         own, labels = pool.vectors[list(chosen)], target.labels[list(chosen)]
-        if len(set(labels.tolist())) == 1:
-            return float((target.test.labels == labels[0]).mean())
-        classifier = LogisticRegression(C=_C, max_iter=300)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            classifier.fit(own, labels)
-        return float((classifier.predict(target.test.vectors) == target.test.labels).mean())
+        return ridge_accuracy(own, labels, target.test.vectors, target.test.labels, _RIDGE)
 
     def loss(self, pools: Sequence[Pool], unfolded: Unfolded, ks: Sequence[int]) -> Tensor:
         """−log of the share that the right class has among the soft neighbours of an example."""

@@ -7,6 +7,7 @@ seconds, and both select the same items (tests/experiments/test_diversity.py com
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -141,7 +142,7 @@ class Facilities(Peer):
         return np.exp(-self.sharpness * pool.apart.astype(np.float64))
 
     def try_one(self, random: np.random.Generator) -> Facilities:
-        return Facilities(float(np.exp(random.uniform(np.log(0.1), np.log(16)))))
+        return Facilities(math.exp(random.uniform(math.log(0.1), math.log(16))))
 
     def settings(self) -> dict[str, Any]:
         return {"sharpness": self.sharpness}
@@ -168,7 +169,7 @@ class FeatureSums(Peer):
 
     def try_one(self, random: np.random.Generator) -> FeatureSums:
         concave = str(random.choice(["sqrt", "log"]))
-        return FeatureSums(concave, float(np.exp(random.uniform(np.log(0.3), np.log(100)))))
+        return FeatureSums(concave, math.exp(random.uniform(math.log(0.3), math.log(100))))
 
     def settings(self) -> dict[str, Any]:
         return {"concave": self.concave, "scale": self.scale}
@@ -202,7 +203,8 @@ class Means(Peer):
             return list(range(pool.size))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # fewer different items than centers
-            found = KMeans(k, n_init=3, random_state=int(random.integers(2**31))).fit(rows)
+            kind: Any = KMeans
+            found = kind(k, n_init=3, random_state=int(random.integers(2**31))).fit(rows)
         chosen: list[int] = []
         for center in cast("NDArray[Any]", found.cluster_centers_):
             order = ((rows - center) ** 2).sum(axis=1).argsort()

@@ -21,7 +21,7 @@ from torch import Tensor
 from dgn.learn.layers import Unfolded
 
 Numbers = NDArray[np.float32]
-PARTS = ("learn", "choose", "report")
+PARTS: tuple[str, ...] = ("learn", "choose", "report")
 _DENSITIES = (2.0, 8.0)
 
 
@@ -125,6 +125,22 @@ def distances(rows: Numbers, columns: Numbers, *, signed: bool = True) -> Number
     squared = (rows**2).sum(1)[:, None] + (columns**2).sum(1) - 2 * products
     squared = squared.clip(min=0)
     return (squared / max(float(squared.mean()), 1e-9)).astype(np.float32)
+
+
+def ridge_accuracy(
+    rows: Numbers, labels: NDArray[Any], others: Numbers, wanted: NDArray[Any], ridge: float
+) -> float:
+    """The accuracy on other rows of least squares to the classes, with a penalty and an intercept.
+
+    What scikit-learn's RidgeClassifier computes, without its tenfold overhead for so few rows.
+    """
+    known, numbers = np.unique(labels, return_inverse=True)
+    mean = rows.mean(axis=0)
+    centered, aims = (rows - mean).astype(np.float64), np.eye(len(known))[numbers]
+    inner = centered @ centered.T + ridge * np.eye(len(rows))
+    weights = centered.T @ np.linalg.solve(inner, aims - aims.mean(axis=0))
+    scores = (others - mean) @ weights + aims.mean(axis=0)
+    return float((known[scores.argmax(axis=1)] == wanted).mean())
 
 
 def densities(apart: Numbers) -> list[Numbers]:

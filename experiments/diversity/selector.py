@@ -29,7 +29,7 @@ from experiments.diversity.pools import Benchmark, Pool, PoolBatch, stack
 
 _RANK = 16
 _TOTAL_WEIGHT = 10.0
-_BATCH = 16
+_BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,17 @@ class Setting:
 def random_setting(random: np.random.Generator) -> Setting:
     """A setting of a random search; the same ranges for every form."""
     return Setting(
-        scale=float(np.exp(random.uniform(np.log(0.3), np.log(100)))),
-        sharpness=float(np.exp(random.uniform(np.log(0.5), np.log(16)))),
+        scale=_log_uniform(random, 0.3, 100),
+        sharpness=_log_uniform(random, 0.5, 16),
         worth_power=float(random.integers(2)),
-        rate=float(np.exp(random.uniform(np.log(0.003), np.log(0.05)))),
-        temperature=float(np.exp(random.uniform(np.log(0.01), np.log(0.3)))),
+        rate=_log_uniform(random, 0.003, 0.05),
+        temperature=_log_uniform(random, 0.01, 0.3),
         learns_metric=bool(random.integers(2)),
     )
+
+
+def _log_uniform(random: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(random.uniform(math.log(low), math.log(high)))
 
 
 class PoolCoverage(nn.Module):

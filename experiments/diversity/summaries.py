@@ -63,13 +63,14 @@ class Summaries(Benchmark):
             usable = [one for one in domain.train if _is_usable(one)]
             # Rows are ordered by document, so that two neighbours may share one.
             cut = _next_document(usable, round(0.8 * len(usable)))
-            rows = {
+            rows: list[Example] = {
                 "learn": usable[:cut],
                 "choose": usable[cut:],
                 "report": [one for one in domain.dev if _is_usable(one)],
             }[part]
             order = np.random.default_rng(4).permutation(len(rows))
-            found += [_pool(rows[i]) for i in order[: self.counts[part] // len(_SETS)]]
+            most = self.counts[part] // len(_SETS)
+            found += [_pool(rows[int(i)]) for i in order[:most]]
         return found
 
     def score(self, pool: Pool, chosen: Sequence[int]) -> float:
