@@ -46,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--only", nargs="*", choices=list(known), default=list(known))
     parser.add_argument("--seeds", type=positive, default=5)
-    parser.add_argument("--tries", type=positive, default=5, help="settings of each method")
-    parser.add_argument("--steps", type=positive, default=150, help="of training")
+    parser.add_argument("--starts", type=positive, default=10, help="untrained functions to try")
+    parser.add_argument("--tries", type=positive, default=3, help="ways of training to try")
+    parser.add_argument("--steps", type=positive, default=80, help="of training")
     parser.add_argument("--threads", type=positive, default=1)
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
@@ -62,13 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             result = study(
                 known[name],
                 seeds=options.seeds,
+                starts=options.starts,
                 tries=options.tries,
                 steps=options.steps,
                 on_progress=lambda doing, update=update: update(doing, None),
             )
         found["benchmarks"][known[name].name] = {
             "command": f"python -m experiments.diversity --only {name} --seeds {options.seeds} "
-            f"--tries {options.tries} --steps {options.steps}",
+            f"--starts {options.starts} --tries {options.tries} --steps {options.steps}",
             "seeds": f"1 to {options.seeds}; seed 0 chooses settings",
             "machine": f"{platform.machine()}, {options.threads} thread, "
             f"{time.process_time() - started:.0f} s of processor time, torch {torch.__version__}",

@@ -68,16 +68,16 @@ class _Learnt:
 
 
 def digits(part: str) -> Examples:
-    """Images of digits: half of the even ones learn, half choose; the odd ones are reported."""
+    """Images of digits: half of the odd ones learn, half choose; the even ones are reported."""
     load: Any = load_digits
     data = load()
     vectors, labels = data.data.astype(np.float32) / 16, data.target.astype(np.int64)
-    vectors -= vectors[labels % 2 == 0].mean(axis=0)
+    vectors -= vectors[labels % 2 == 1].mean(axis=0)
     order = np.random.default_rng(0).permutation(len(labels))
     half = np.zeros(len(labels), bool)
     half[order[: len(labels) // 2]] = True
     wanted = (
-        labels % 2 == 1 if part == "report" else (labels % 2 == 0) & (half == (part == "learn"))
+        labels % 2 == 0 if part == "report" else (labels % 2 == 1) & (half == (part == "learn"))
     )
     return Examples(vectors[wanted], labels[wanted])
 

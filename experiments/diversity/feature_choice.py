@@ -3,7 +3,7 @@
 A pool is a small labelled sample; its items are the columns, their vectors the standardized values.
 A column is redundant if another one is correlated with it, with either sign. The measure is the
 accuracy, on other rows, of a ridge classifier that learned from the sample with the selected
-columns. Training sees the digits 0, 2, 4, 6 and 8; reported are the other digits, and two data sets
+columns. Training sees the digits 1, 3, 5, 7 and 9; reported are the other digits, and two data sets
 from another world.
 """
 

@@ -1,28 +1,31 @@
 """The learned function: which items cover which, and what it is worth to cover an item.
 
-    f(A) = Σ_u α_u · log(1 + Σ_{a∈A} h_au),   h_au = scale · q_a · exp(−sharpness · |z_u − z_a|²)
+    coverage    f(A) = Σ_u α_u · log(1 + Σ_{a∈A} h_au)      the function of the paper
+    facility    f(A) = Σ_u α_u · max_{a∈A} h_au             facility location
+    with        h_au = scale · q_a · exp(−sharpness · |z_u − z_a|²)
 
 The columns u are the items of the pool: a set is worth much if everything important is near it.
 Nothing is tied to an item or a class, so that what is learned from some pools is used for others:
 the metric (z = x plus a low-rank map of x), the sharpness, the scale, and how the facts of an item
-decide what it is worth as a place to cover (α) and as an item that covers (q).
+decide what it is worth as a place to cover (α) and as an item that covers (q). Which of the two
+functions it is, and where it starts, is chosen before training.
 
-`sum` is the same function without diversity: each item is worth what it would cover alone, so that
-selecting is ranking. Same inputs, same weights, same loss; it is the encoder of the comparison.
+An encoder has the same function without diversity: each item is worth what it would cover alone, so
+that selecting is ranking. Same inputs, same weights, same loss.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dgn.core.functions import FeatureCoverage, Items, Power
+from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power, SetFunction
 from dgn.core.search import Selections, greedy, top_k
 from dgn.learn.layers import UnfoldedGreedy
 from experiments.diversity.pools import Benchmark, Pool, PoolBatch, stack
@@ -34,10 +37,11 @@ _BATCH = 8
 
 @dataclass(frozen=True)
 class Setting:
-    """Where training starts, and how it goes on; untrained selectors use the first three.
+    """Where training starts, and how it goes on; untrained selectors use the first four.
 
     Attributes:
-        scale: How soon a place counts as covered.
+        function: "coverage" or "facility".
+        scale: How soon a place counts as covered; it does not matter to "facility".
         sharpness: How near an item must be to cover it.
         worth_power: 1 if places count by what they seem worth, 0 if all count the same.
         rate: The learning rate.
@@ -45,6 +49,7 @@ class Setting:
         learns_metric: Whether the metric is learned, where a benchmark allows it.
     """
 
+    function: str = "coverage"
     scale: float = 3.0
     sharpness: float = 4.0
     worth_power: float = 0.0
@@ -53,12 +58,20 @@ class Setting:
     learns_metric: bool = True
 
 
-def random_setting(random: np.random.Generator) -> Setting:
-    """A setting of a random search; the same ranges for every form."""
+def random_start(random: np.random.Generator) -> Setting:
+    """A function to start from."""
     return Setting(
+        function=str(random.choice(["coverage", "facility"])),
         scale=_log_uniform(random, 0.3, 100),
-        sharpness=_log_uniform(random, 0.5, 16),
+        sharpness=_log_uniform(random, 0.1, 16),
         worth_power=float(random.integers(2)),
+    )
+
+
+def random_training(random: np.random.Generator, start: Setting) -> Setting:
+    """A way to train from a start."""
+    return replace(
+        start,
         rate=_log_uniform(random, 0.003, 0.05),
         temperature=_log_uniform(random, 0.01, 0.3),
         learns_metric=bool(random.integers(2)),
@@ -73,10 +86,11 @@ class PoolCoverage(nn.Module):
     """The learned function of a pool; before training, that of its setting."""
 
     def __init__(
-        self, inputs: int, facts: int, setting: Setting, form: str, *, learns_metric: bool = True
+        self, inputs: int, facts: int, setting: Setting, *, ranks: bool, learns_metric: bool
     ) -> None:
         super().__init__()
-        self.form, self.worth_power = form, setting.worth_power
+        self.function, self.worth_power = setting.function, setting.worth_power
+        self.ranks = ranks
         self.log_scale = nn.Parameter(torch.tensor(math.log(setting.scale)))
         self.log_sharpness = nn.Parameter(torch.tensor(math.log(setting.sharpness)))
         self.place, self.item = nn.Linear(facts, 1), nn.Linear(facts, 1, bias=False)
@@ -87,7 +101,7 @@ class PoolCoverage(nn.Module):
         if self.up is not None:
             nn.init.zeros_(self.up.weight)
 
-    def forward(self, pools: PoolBatch) -> tuple[FeatureCoverage, Items]:
+    def forward(self, pools: PoolBatch) -> tuple[SetFunction, Items]:
         """The set function, and the items of each pool."""
         real = pools.mask.to(pools.vectors.dtype)
         pairs = real[:, :, None] * real[:, None, :]
@@ -97,8 +111,10 @@ class PoolCoverage(nn.Module):
         worth = pools.worth.clamp(min=1e-6) ** self.worth_power
         alpha = worth * torch.exp(self.place(pools.facts)[..., 0].clamp(-4, 4)) * real
         alpha = _TOTAL_WEIGHT * alpha / alpha.sum(dim=1, keepdim=True)
-        objective, items = FeatureCoverage(alpha), Items(features, pools.mask)
-        if self.form == "sum":
+        is_facility = self.function == "facility"
+        objective = FacilityLocation(alpha) if is_facility else FeatureCoverage(alpha)
+        items = Items(features, pools.mask)
+        if self.ranks:
             alone = objective.gains(items, objective.empty(items))
             return FeatureCoverage(None, Power(1.0)), Items(alone[..., None], pools.mask)
         return objective, items
@@ -117,20 +133,20 @@ class PoolCoverage(nn.Module):
 
 
 def untrained(
-    benchmark: Benchmark, pools: Sequence[Pool], setting: Setting, form: str
+    benchmark: Benchmark, pools: Sequence[Pool], setting: Setting, *, ranks: bool = False
 ) -> PoolCoverage:
     """The function before training."""
     inputs, facts = pools[0].vectors.shape[1], pools[0].facts.shape[1]
     learns = benchmark.learns_metric and setting.learns_metric
-    return PoolCoverage(inputs, facts, setting, form, learns_metric=learns)
+    return PoolCoverage(inputs, facts, setting, ranks=ranks, learns_metric=learns)
 
 
 def train(
     benchmark: Benchmark,
     pools: Sequence[Pool],
     setting: Setting,
-    form: str,
     *,
+    ranks: bool = False,
     layers: int,
     steps: int,
     seed: int,
@@ -138,7 +154,7 @@ def train(
     """Train through greedy layers on the pools, for every k of the benchmark that they reach."""
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
-    network = untrained(benchmark, pools, setting, form)
+    network = untrained(benchmark, pools, setting, ranks=ranks)
     ks = [k for k in benchmark.ks if k <= layers] or [layers]
     unfold = UnfoldedGreedy(layers, setting.temperature)
     optimizer = torch.optim.Adam(network.parameters(), setting.rate)

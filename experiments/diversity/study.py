@@ -1,8 +1,9 @@
 """One benchmark from the search of settings to corrected p-values.
 
 Settings are chosen by the mean score over all k on the pools that choose, from the same number of
-tries for every method. Trained methods are then trained with several seeds, and everything is
-scored on the reported pools.
+tries for every method: a trained one has `starts` tries of the function that it starts from and
+`tries` of its training, a peer has as many as both together. Trained methods are then trained with
+several seeds, and everything is scored on the reported pools.
 """
 
 from __future__ import annotations
@@ -18,15 +19,22 @@ from dgn.evaluation.comparison import with_holm
 from dgn.evaluation.metrics import PairedComparison, bootstrap_interval, paired_comparison
 from experiments.diversity.peers import Peer, peers_of
 from experiments.diversity.pools import Benchmark, Pool
-from experiments.diversity.selector import Setting, choices, random_setting, train, untrained
+from experiments.diversity.selector import (
+    Setting,
+    choices,
+    random_start,
+    random_training,
+    train,
+    untrained,
+)
 
 DGN = "DGN"
 TRAINED = {
-    DGN: ("coverage", None),
-    "DGN trained with K = 1": ("coverage", 1),
-    "encoder, same loss, ranks": ("sum", None),
+    DGN: (False, None),
+    "DGN trained with K = 1": (False, 1),
+    "encoder, same loss, ranks": (True, None),
 }
-"""By name: the form of the function, and the layers in training; None for the largest k."""
+"""By name: whether it ranks, and the layers in training; None for the largest k."""
 
 UNTRAINED = "DGN, untrained"
 RANKED = "DGN, ranked by its first gains"
@@ -92,6 +100,7 @@ def study(
     benchmark: Benchmark,
     *,
     seeds: int,
+    starts: int,
     tries: int,
     steps: int,
     on_progress: Callable[[str], None] = lambda _: None,
@@ -102,54 +111,58 @@ def study(
     methods: list[MethodResult] = []
     for peer in peers_of(benchmark.name):
         on_progress(f"{benchmark.name}: {peer.name}")
-        best, tried = _tuned(benchmark, peer, choose, tries)
+        best, tried = _tuned(benchmark, peer, choose, starts + tries)
         rows = [
             _scores(benchmark, report, _peer_choices(benchmark, best, report, seed))
             for seed in range(seeds if peer.is_random else 1)
         ]
         methods.append(MethodResult(peer.name, np.stack(rows), best.settings(), tried))
-    random = np.random.default_rng(0)
-    settings = [random_setting(random) for _ in range(tries)]
-
-    def fresh(setting: Setting) -> list[list[int]]:
-        return choices(untrained(benchmark, learn, setting, "coverage"), choose, most)
-
-    on_progress(f"{benchmark.name}: {UNTRAINED}")
-    tried = tuple(_mean(benchmark, choose, fresh(one)) for one in settings)
-    best_start = settings[int(np.argmax(tried))]
-    chosen = choices(untrained(benchmark, learn, best_start, "coverage"), report, most)
-    start = _scores(benchmark, report, _prefixes(benchmark, chosen))[None]
-    methods.append(MethodResult(UNTRAINED, start, _three(best_start), tried))
-    for name, (form, layers) in TRAINED.items():
+    for name, (ranks, layers) in TRAINED.items():
+        random = np.random.default_rng(0)
+        on_progress(f"{benchmark.name}: {name}, starts")
+        drawn = [random_start(random) for _ in range(starts)]
+        tried = [
+            _mean(benchmark, choose, _start_choices(benchmark, learn, choose, one, ranks))
+            for one in drawn
+        ]
+        start = drawn[int(np.argmax(tried))]
+        if name == DGN:
+            chosen = _start_choices(benchmark, learn, report, start, ranks)
+            scores = _scores(benchmark, report, _prefixes(benchmark, chosen))[None]
+            methods.append(MethodResult(UNTRAINED, scores, _of_start(start), tuple(tried)))
+        settings = [random_training(random, start) for _ in range(tries)]
         depth = layers or most
-
-        def trained(setting: Setting, seed: int, form: str = form, depth: int = depth) -> Any:
-            return train(benchmark, learn, setting, form, layers=depth, steps=steps, seed=seed)
-
-        found: list[float] = []
         for number, setting in enumerate(settings):
             on_progress(f"{benchmark.name}: {name}, try {number + 1} of {tries}")
-            found.append(_mean(benchmark, choose, choices(trained(setting, 0), choose, most)))
-        best_one = settings[int(np.argmax(found))]
+            network = train(
+                benchmark, learn, setting, ranks=ranks, layers=depth, steps=steps, seed=0
+            )
+            tried.append(_mean(benchmark, choose, choices(network, choose, most)))
+        best_one = settings[int(np.argmax(tried[-tries:]))]
         on_progress(f"{benchmark.name}: {name}, {seeds} seeds")
         # Seed 0 chose the setting; the reported networks have other seeds.
-        networks = [trained(best_one, seed) for seed in range(1, seeds + 1)]
-        rows = [
-            _scores(benchmark, report, _prefixes(benchmark, choices(one, report, most)))
-            for one in networks
+        networks = [
+            train(benchmark, learn, best_one, ranks=ranks, layers=depth, steps=steps, seed=seed)
+            for seed in range(1, seeds + 1)
         ]
-        methods.append(MethodResult(name, np.stack(rows), asdict(best_one), tuple(found)))
-        if name == DGN:
+        for by_first_gain in (False, True) if name == DGN else (False,):
             rows = [
                 _scores(
                     benchmark,
                     report,
-                    _prefixes(benchmark, choices(one, report, most, ranks=True)),
+                    _prefixes(benchmark, choices(one, report, most, ranks=by_first_gain)),
                 )
                 for one in networks
             ]
-            methods.append(MethodResult(RANKED, np.stack(rows), asdict(best_one)))
+            shown = RANKED if by_first_gain else name
+            methods.append(MethodResult(shown, np.stack(rows), asdict(best_one), tuple(tried)))
     return Result(benchmark, len(report), tuple(methods), _against(benchmark, methods))
+
+
+def _start_choices(
+    benchmark: Benchmark, learn: Sequence[Pool], pools: Sequence[Pool], start: Setting, ranks: bool
+) -> list[list[int]]:
+    return choices(untrained(benchmark, learn, start, ranks=ranks), pools, max(benchmark.ks))
 
 
 def _tuned(
@@ -215,9 +228,9 @@ def _against(
     return {other.name: {k: next(corrected) for k in benchmark.ks} for other in others}
 
 
-def _three(setting: Setting) -> dict[str, Any]:
+def _of_start(setting: Setting) -> dict[str, Any]:
     named = asdict(setting)
-    return {name: named[name] for name in ("scale", "sharpness", "worth_power")}
+    return {name: named[name] for name in ("function", "scale", "sharpness", "worth_power")}
 
 
 def _rounded(numbers: Any) -> list[float]:
