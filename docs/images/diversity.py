@@ -55,7 +55,7 @@ def main() -> None:
             axes.spines[side].set_visible(False)
     every[0].set_ylabel("accuracy, or share found", fontsize=8)
     figure.legend(
-        handles.values(), handles, loc="outside lower center", ncols=4, fontsize=8, frameon=False
+        handles.values(), handles, loc="outside lower center", ncols=3, fontsize=8, frameon=False
     )
     figure.savefig(Path(__file__).with_name("diversity.png"), dpi=150)
 
