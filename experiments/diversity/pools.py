@@ -138,8 +138,9 @@ def ridge_accuracy(
     mean = rows.mean(axis=0)
     centered, aims = (rows - mean).astype(np.float64), np.eye(len(known))[numbers]
     inner = centered @ centered.T + ridge * np.eye(len(rows))
-    weights: NDArray[Any] = centered.T @ np.linalg.solve(inner, aims - aims.mean(axis=0))
-    scores: NDArray[Any] = (others - mean) @ weights + aims.mean(axis=0)
+    solved: Any = np.linalg.solve(inner, aims - aims.mean(axis=0))
+    weights: Any = centered.T @ solved
+    scores: Any = (others - mean) @ weights + aims.mean(axis=0)
     return float((known[scores.argmax(axis=1)] == wanted).mean())
 
 
