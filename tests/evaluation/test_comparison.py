@@ -14,10 +14,17 @@ from dgn.evaluation import (
     FirstPassages,
     TfIdf,
     compare,
+    compare_all,
     query_rows,
     run_comparison,
 )
-from dgn.evaluation.comparison import format_difference, format_score, format_scores
+from dgn.evaluation.comparison import (
+    format_comparison,
+    format_difference,
+    format_score,
+    format_scores,
+)
+from dgn.evaluation.metrics import holm_p_values
 from dgn.text.query import Query
 from evaluation_examples import make_examples
 from fever_files import write_jsonl
@@ -70,6 +77,23 @@ def test_two_baselines_on_the_same_queries(evaluation_set: EvaluationSet) -> Non
     assert compared.worse == 0
     assert compared.difference.mean == pytest.approx(1 - first.at[0].macro.recall)
     assert compared.p_value < 0.01
+
+
+def test_all_comparisons_of_a_table_are_corrected(evaluation_set: EvaluationSet) -> None:
+    baselines = [Oracle(evaluation_set.gold), FirstPassages(), TfIdf()]
+    results = run_comparison(baselines, evaluation_set, (1, 2))
+    oracle, first, tfidf = results
+    compared = compare_all(results, first, evaluation_set, (1, 2))
+    assert list(compared) == [oracle.name, tfidf.name]
+    flat = [one for by_k in compared.values() for one in by_k.values()]
+    expected = holm_p_values([one.p_value for one in flat])
+    assert [one.holm_p_value for one in flat] == pytest.approx(expected)
+    alone = compare(oracle, first, evaluation_set, 1)
+    assert alone.holm_p_value is None
+    assert compared["oracle"][1].difference == alone.difference
+    again = compare_all(results[::-1], first, evaluation_set, (2, 1))
+    assert {name: again[name] for name in compared} == compared
+    assert compare_all([first], first, evaluation_set, (1,)) == {}
 
 
 def test_selection_of_every_query(evaluation_set: EvaluationSet) -> None:
@@ -155,3 +179,13 @@ def test_numbers_are_formatted_for_tables() -> None:
     assert format_scores([0.5, 1.0]) == ".500 / 1.000"
     assert format_difference(0.0123, 0.0004) == "+.012 (<.001)"
     assert format_difference(-0.2, 0.25) == "-.200 (.250)"
+
+
+def test_corrected_p_values_are_marked(evaluation_set: EvaluationSet) -> None:
+    oracle, first = Oracle(evaluation_set.gold), FirstPassages()
+    ours, theirs = run_comparison([oracle, first], evaluation_set, (1,))
+    (found,) = compare_all([ours, theirs], theirs, evaluation_set, (1,))["oracle"].values()
+    assert format_comparison(found).endswith(")*")
+    same = dataclasses.replace(found, holm_p_value=0.25)
+    assert format_comparison(same).endswith("(.250) ")
+    assert format_comparison(dataclasses.replace(found, holm_p_value=None)).endswith(")*")

@@ -5,6 +5,7 @@ from dgn.evaluation.comparison import (
     BaselineResult,
     EvaluationSet,
     compare,
+    compare_all,
     query_rows,
     run_comparison,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "SelectorBaseline",
     "TfIdf",
     "compare",
+    "compare_all",
     "query_rows",
     "run_comparison",
     "untrained_greedy",

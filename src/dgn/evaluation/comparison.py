@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,9 +23,12 @@ from dgn.evaluation.metrics import (
     bootstrap_interval,
     fever_scores,
     hits_at,
+    holm_p_values,
     paired_comparison,
 )
 from dgn.text.query import Query
+
+_RESAMPLES = 2000
 
 Indices = NDArray[np.int64]
 """[queries, k], the selected passages in order of selection, −1 where there are fewer."""
@@ -173,9 +176,38 @@ def compare(
     *,
     seed: int = 0,
 ) -> PairedComparison:
-    """Two baselines by their recall at k on the same queries."""
-    first, second = (evaluation_set.recalls_at(k, one.indices) for one in (ours, theirs))
-    return paired_comparison(first, second, seed=seed)
+    """Two baselines by their recall at k on the same queries: one test, not corrected."""
+    return _compare(ours, theirs, evaluation_set, k, seed, _RESAMPLES)
+
+
+def compare_all(
+    results: Sequence[BaselineResult],
+    against: BaselineResult,
+    evaluation_set: EvaluationSet,
+    ks: Sequence[int],
+    *,
+    seed: int = 0,
+) -> dict[str, dict[int, PairedComparison]]:
+    """Every other baseline against one, at each k, corrected for the number of these tests.
+
+    Returns:
+        By name and k, comparisons that have a `holm_p_value`.
+    """
+    others = [result for result in results if result is not against]
+    # The smallest p-value that permutations can give must survive the correction.
+    resamples = max(_RESAMPLES, 100 * len(others) * len(ks))
+    found = [
+        _compare(one, against, evaluation_set, k, seed, resamples) for one in others for k in ks
+    ]
+    corrected = iter(with_holm(found))
+    return {one.name: {k: next(corrected) for k in ks} for one in others}
+
+
+def with_holm(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
+    """All comparisons of a table, in the same order, each with its corrected p-value."""
+    given = list(comparisons)
+    corrected = holm_p_values([one.p_value for one in given])
+    return [replace(one, holm_p_value=float(p)) for one, p in zip(given, corrected, strict=True)]
 
 
 def query_rows(
@@ -213,6 +245,24 @@ def format_difference(mean: float, p_value: float) -> str:
     """A difference with its sign and its p-value."""
     p = "<.001" if p_value < 0.001 else format_score(p_value)
     return f"{mean:+.3f}".replace("0.", ".", 1) + f" ({p})"
+
+
+def format_comparison(comparison: PairedComparison) -> str:
+    """A difference with its corrected p-value, marked by a star if that is below .05."""
+    p = comparison.p_value if comparison.holm_p_value is None else comparison.holm_p_value
+    return format_difference(comparison.difference.mean, p) + ("*" if p < 0.05 else " ")
+
+
+def _compare(
+    ours: BaselineResult,
+    theirs: BaselineResult,
+    evaluation_set: EvaluationSet,
+    k: int,
+    seed: int,
+    resamples: int,
+) -> PairedComparison:
+    first, second = (evaluation_set.recalls_at(k, one.indices) for one in (ours, theirs))
+    return paired_comparison(first, second, seed=seed, resamples=resamples)
 
 
 def _evidence(example: Example, index: int) -> Evidence:

@@ -3,10 +3,17 @@
 The paper's scores count gold sentences. Macro is the mean over queries; micro counts all sentences
 of all queries together, so that queries with much gold weigh more. FEVER's official scores are
 different ones: do not mix them.
+
+Which comparison is for which statement:
+
+    paired_comparison(ours, theirs), [queries]      "of these two models, the first is better"
+    the same with [seeds, queries]                  "trained again, this method would be better"
+    holm_p_values(p_values)                         several baselines, several k: one table
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -164,13 +171,16 @@ class PairedComparison:
         better: The number of queries on which the first system is better.
         worse: The number of queries on which it is worse.
         p_value: How often a random swap of the two systems, query by query, gives a difference
-            that is at least as large.
+            that is at least as large; over seeds, see `paired_comparison`.
+        holm_p_value: The p-value corrected for all tests of the same table by `holm_p_values`;
+            None if nobody corrected it.
     """
 
     difference: Interval
     better: int
     worse: int
     p_value: float
+    holm_p_value: float | None = None
 
 
 def bootstrap_interval(
@@ -194,29 +204,106 @@ def paired_comparison(
 ) -> PairedComparison:
     """Compare two systems by their values on the same queries, in the same order.
 
-    The p-value is two-sided, from a paired permutation test (random signs of the differences).
+    The p-value is two-sided. With one value per query, it is that of a paired permutation test
+    (random signs of the differences), and the interval is a bootstrap over queries: a statement
+    about these two models on new queries.
+
+    With [seeds, queries], it is a statement about two methods on new queries **and** new seeds.
+    The differences are those of the means over seeds. What another draw of n seeds would change is
+    a t-distributed number with n − 1 degrees of freedom, times the standard error of the mean over
+    seeds; it is added to every permutation and every resample, for each system that has several
+    seeds (the test of Behrens and Fisher). The seeds of the two systems are taken to be
+    independent, and their variation per query counts twice, so that the test is conservative. With
+    two seeds nearly nothing is significant; take five. A system without randomness has one row.
+
+    Args:
+        ours: [queries], or [seeds, queries].
+        theirs: The same queries; the number of seeds may differ.
+        seed: The seed of permutations and resamples.
+        level: The level of the interval.
+        resamples: How many permutations and resamples; the p-value is at least 1 / (1 + resamples).
     """
-    first, second = _checked(ours, level), _checked(theirs, level)
-    if first.shape != second.shape:
+    first, second = _by_seed(ours, level), _by_seed(theirs, level)
+    if first.shape[1] != second.shape[1]:
         raise InvalidInput(
             "theirs",
-            message=f"theirs has {len(second)} values and ours has {len(first)}; pass one value "
-            "for each query to both.",
+            message=f"theirs has {second.shape[1]} values and ours has {first.shape[1]}; pass one "
+            "value for each query to both.",
         )
-    differences = first - second
+    differences = first.mean(axis=0) - second.mean(axis=0)
     random = np.random.default_rng([seed, 1])
-    observed = abs(float(differences.mean()))
+    mean = float(differences.mean())
     as_large = 0
     for count in _chunks(resamples):
         signs = random.choice([-1.0, 1.0], (count, len(differences)))
-        as_large += int((np.abs((signs * differences).mean(axis=1)) >= observed - 1e-12).sum())
+        swapped = (signs * differences).mean(axis=1) + _of_other_seeds(first, second, count, random)
+        as_large += int((np.abs(swapped) >= abs(mean) - 1e-12).sum())
     return PairedComparison(
-        difference=bootstrap_interval(differences, seed=seed, level=level, resamples=resamples),
+        difference=_interval(differences, first, second, seed, level, resamples),
         better=int((differences > 0).sum()),
         worse=int((differences < 0).sum()),
         # The observed order is one of the orders: a p-value is never 0.
         p_value=(as_large + 1) / (resamples + 1),
     )
+
+
+def holm_p_values(p_values: Any) -> NDArray[np.float64]:
+    """The p-values of several tests, corrected by Holm's method.
+
+    Among the tests with a corrected value below .05, one or more are wrong in at most 5% of all
+    cases, whatever the tests have to do with each other. Correct all tests that a table shows.
+
+    Args:
+        p_values: Of any shape; the order does not matter.
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    if not ((given >= 0) & (given <= 1)).all():
+        raise InvalidInput("p_values", found=f"{given}", allowed="numbers from 0 to 1")
+    flat = given.ravel()
+    order = np.argsort(flat, kind="stable")
+    larger = np.maximum.accumulate(flat[order] * np.arange(len(flat), 0, -1)).clip(max=1.0)
+    corrected = np.empty_like(flat)
+    corrected[order] = larger
+    return corrected.reshape(given.shape)
+
+
+def _interval(
+    differences: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    seed: int,
+    level: float,
+    resamples: int,
+) -> Interval:
+    """The interval of a mean difference, over queries and over the seeds of both systems."""
+    if len(first) == len(second) == 1:
+        return bootstrap_interval(differences, seed=seed, level=level, resamples=resamples)
+    random = np.random.default_rng(seed)
+    means = np.concatenate(
+        [
+            differences[random.integers(0, len(differences), (count, len(differences)))].mean(1)
+            + _of_other_seeds(first, second, count, random)
+            for count in _chunks(resamples)
+        ]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(differences.mean()), float(low), float(high))
+
+
+def _of_other_seeds(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    count: int,
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """[count], what other seeds could have changed about the mean difference."""
+    changed = np.zeros(count)
+    for system in (first, second):
+        seeds = len(system)
+        if seeds > 1:
+            error = float(system.mean(axis=1).std(ddof=1)) / math.sqrt(seeds)
+            changed += error * random.standard_t(seeds - 1, count)
+    return changed
 
 
 def _chunks(resamples: int) -> list[int]:
@@ -225,14 +312,23 @@ def _chunks(resamples: int) -> list[int]:
 
 
 def _checked(values: Any, level: float) -> NDArray[np.float64]:
+    checked = np.asarray(values, dtype=np.float64)
+    if checked.ndim != 1:
+        found = f"shape {checked.shape}"
+        raise InvalidInput("values", found=found, allowed="finite numbers, one for each query")
+    return _by_seed(checked, level)[0]
+
+
+def _by_seed(values: Any, level: float) -> NDArray[np.float64]:
+    """[seeds, queries]; one row if there is no axis of seeds."""
     if not 0 < level < 1:
         raise InvalidInput("level", found=f"{level}", allowed="a number between 0 and 1")
     checked = np.asarray(values, dtype=np.float64)
-    if checked.ndim != 1 or not len(checked) or not np.isfinite(checked).all():
+    if checked.ndim not in (1, 2) or not checked.size or not np.isfinite(checked).all():
         raise InvalidInput(
             "values", found=f"shape {checked.shape}", allowed="finite numbers, one for each query"
         )
-    return checked
+    return np.atleast_2d(checked)
 
 
 def _harmonic_mean(a: float, b: float) -> float:

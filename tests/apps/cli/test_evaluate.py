@@ -29,6 +29,7 @@ def test_tables_of_the_default_baselines(
     assert "2 queries" in printed
     assert "FEVER's official" in printed
     assert "against Top-k" in printed
+    assert "Holm's method for the 10 tests" in printed
 
 
 def test_json_models_and_selections(
@@ -46,6 +47,8 @@ def test_json_models_and_selections(
     assert [result["name"] for result in report["results"]] == ["MMR 0.2", "first k", "tiny"]
     assert report["results"][2]["parameters"] > 0
     assert set(report["compared"]["tiny"]) == {"1", "3", "5", "7"}
+    for one in report["compared"]["tiny"].values():
+        assert one["p_value"] <= one["holm_p_value"] <= 1
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert [row["id"] for row in rows] == ["1", "2"]
     assert set(rows[0]["selected"]) == {"MMR 0.2", "first k", "tiny"}

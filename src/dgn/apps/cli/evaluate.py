@@ -24,6 +24,7 @@ from dgn.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dgn.evaluation import Baseline, BaselineResult, EvaluationSet
+    from dgn.evaluation.metrics import PairedComparison
     from dgn.text import PooledVectors
 
 _DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k", "greedy")
@@ -67,7 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cut-off", type=positive, default=5, help="passages that FEVER's own scores count"
     )
-    parser.add_argument("--against", metavar="NAME", help="compare all others with this one")
+    parser.add_argument(
+        "--against",
+        metavar="NAME",
+        help="compare all others with this one, with corrected p-values",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument(
@@ -194,23 +199,17 @@ def _compared(
     against: str,
     evaluation_set: EvaluationSet,
     options: argparse.Namespace,
-) -> dict[str, dict[int, Any]]:
-    from dgn.evaluation import compare
+) -> dict[str, dict[int, PairedComparison]]:
+    from dgn.evaluation import compare_all
 
     base = next(result for result in results if result.name == against)
-    return {
-        result.name: {
-            k: compare(result, base, evaluation_set, k, seed=options.seed) for k in options.k
-        }
-        for result in results
-        if result is not base
-    }
+    return compare_all(results, base, evaluation_set, options.k, seed=options.seed)
 
 
 def _to_dict(
     evaluation_set: EvaluationSet,
     results: Sequence[BaselineResult],
-    compared: dict[str, dict[int, Any]],
+    compared: dict[str, dict[int, PairedComparison]],
 ) -> dict[str, Any]:
     return {
         "queries": len(evaluation_set.examples),
@@ -235,11 +234,11 @@ def _write_rows(
 def _print_tables(
     evaluation_set: EvaluationSet,
     results: Sequence[BaselineResult],
-    compared: dict[str, dict[int, Any]],
+    compared: dict[str, dict[int, PairedComparison]],
     against: str | None,
     options: argparse.Namespace,
 ) -> None:
-    from dgn.evaluation.comparison import format_difference, format_score
+    from dgn.evaluation.comparison import format_comparison, format_score
 
     ks = [f"k = {k}" for k in options.k]
     with_gold = int((evaluation_set.gold.any(axis=1) | (evaluation_set.missing > 0)).sum())
@@ -281,10 +280,11 @@ def _print_tables(
     )
     if compared:
         _print_table(
-            f"Recall against {against}: difference (p-value)",
+            f"Recall against {against}: difference (p-value, corrected by Holm's method for the "
+            f"{sum(map(len, compared.values()))} tests of this table; * below .05)",
             ks,
             {
-                name: [format_difference(one.difference.mean, one.p_value) for one in by_k.values()]
+                name: [format_comparison(one) for one in by_k.values()]
                 for name, by_k in compared.items()
             },
         )
