@@ -11,6 +11,7 @@ from dgn.data.store import BuildProgress, build_store
 from dgn.errors import InvalidInput
 from dgn.learn.families import FeatureOptions
 from dgn.learn.features import build_features
+from dgn.text.vectors import holds_words
 from experiments.reproduce.plan import PAPER, UNIT
 
 _ALLOWED = (
@@ -133,8 +134,7 @@ def vectors_of(kind: str, vectors: str) -> tuple[str, bool]:
     """
     if kind == UNIT:
         return vectors, True
-    whole_words = vectors.endswith((".vec", ".vec.gz", ".bin"))
-    return f"all-tokens:{vectors}" if whole_words else vectors, False
+    return f"all-tokens:{vectors}" if holds_words(vectors) else vectors, False
 
 
 def make_features(
