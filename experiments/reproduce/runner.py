@@ -33,7 +33,7 @@ from dgn.learn.setup import (
 )
 from dgn.parallel import available_cores, interrupts_ignored, is_orphan
 from dgn.selector.model_folder import ModelConfig, write_arrays, write_config
-from experiments.reproduce.candidates import harder_sets
+from experiments.reproduce.candidates import harder_sets, others_per_gold, varied
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import PlannedRun
 
@@ -65,7 +65,7 @@ def train_all(
     on_run: Callable[[PlannedRun, int], None] = lambda _run, _done: None,
 ) -> None:
     """Train every run in its folder; `on_run` is called with each finished run and their number."""
-    jobs = {run.folder: run for run in plan if not _is_finished(run, folder / run.folder)}
+    jobs = {run.folder: run for run in plan if not is_finished(run, folder / run.folder)}
     if not jobs:
         return
     threads = max(1, available_cores() // workers)
@@ -90,7 +90,8 @@ def train_all(
             raise
 
 
-def _is_finished(run: PlannedRun, folder: Path) -> bool:
+def is_finished(run: PlannedRun, folder: Path) -> bool:
+    """Whether the folder has the results of this run, with its settings."""
     try:
         found = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -102,7 +103,7 @@ def _train_one(
     run: PlannedRun, config: RunConfig, data: Mapping[str, FeatureFolders], folder: Path
 ) -> None:
     device = find_device(config.machine.device)
-    train, choose = _tables(config)
+    train, choose = (varied(table, run.candidates) for table in _tables(config))
     network = build_network(config, train.dimension).to(device)
     training, validation = (batches_of(table, config, device) for table in (train, choose))
     trainer = Trainer(network, training, validation, config.fit)
@@ -129,6 +130,7 @@ def _train_one(
         "parameters": parameter_count(network),
         "machine": name_of(device),
         "accepted": _accepted_share(network, validation),
+        "others_per_gold": others_per_gold(train),
         "reports": [asdict(report) for report in trainer.reports],
     }
     # Last: where it exists, the run is finished.
