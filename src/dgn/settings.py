@@ -11,11 +11,27 @@ import math
 from typing import Any, get_args, get_origin, get_type_hints
 
 from dgn.errors import InvalidInput
+from dgn.parts import Registry
 
 
-def setting(default: Any, help: str, *, choices: tuple[str, ...] = ()) -> Any:  # noqa: A002
-    """A dataclass field with a help text and, if given, its allowed values."""
-    return dataclasses.field(default=default, metadata={"help": help, "choices": choices})
+def setting(
+    default: Any,
+    help: str,  # noqa: A002
+    *,
+    choices: tuple[str, ...] = (),
+    parts: Registry[Any] | None = None,
+) -> Any:
+    """A dataclass field with a help text and, if given, its allowed values.
+
+    Args:
+        default: The default value.
+        help: What it is, for the command line.
+        choices: All allowed values.
+        parts: The registry of the parts that a text may name.
+    """
+    return dataclasses.field(
+        default=default, metadata={"help": help, "choices": choices, "parts": parts}
+    )
 
 
 def types_of(kind: type) -> dict[str, Any]:
@@ -45,9 +61,11 @@ def convert(name: str, kind: Any, value: Any) -> Any:
 
 
 def check_choices(settings: Any) -> None:
-    """Raise InvalidInput if a field has a value that is not one of its choices."""
+    """Raise InvalidInput if a field has a value that is not one of its choices, or no part."""
     for one in dataclasses.fields(settings):
         choices, found = one.metadata["choices"], getattr(settings, one.name)
+        if one.metadata["parts"] is not None:
+            one.metadata["parts"].check(found)
         if choices and found not in choices:
             raise InvalidInput(one.name, found=repr(found), allowed=f"one of {', '.join(choices)}")
 

@@ -47,3 +47,22 @@ def test_width_is_the_last_layer_of_the_encoder() -> None:
     assert config_of_trial(wide, 300, {"width": 64}).encoder.widths == (500, 64)
     found = config_of_trial(RunConfig(), 300, {"temperature": 2.0})
     assert (found.fit.temperature, found.encoder.widths) == (2.0, ())
+
+
+def test_parts_are_searched_with_their_arguments() -> None:
+    choices = parse_dimension("concave=log,power(exponent=0.3),my_parts:Own(a=1,b=2)").choices
+    assert choices == ("log", "power(exponent=0.3)", "my_parts:Own(a=1,b=2)")
+    exponent = parse_dimension("concave.exponent=0.1:1")
+    assert (exponent.low, exponent.high, exponent.is_whole) == (0.1, 1.0, False)
+    assert parse_dimension("concave.depth=1:9").is_whole
+    assert parse_dimension("concave.cap=1,2.5").choices == (1, 2.5)
+    base = RunConfig().with_settings({"concave": "power(exponent=0.5)"})
+    assert config_of_trial(base, 300, {"concave.exponent": 0.2}).encoder.concave == (
+        "power(exponent=0.2)"
+    )
+    both = {"concave": "saturated", "concave.cap": 3.0}
+    assert config_of_trial(base, 300, both).encoder.concave == "saturated(cap=3.0)"
+    with pytest.raises(InvalidInput, match="one value"):
+        parse_dimension("scale.exponent=0.1:1")
+    with pytest.raises(InvalidInput, match="of the form"):
+        parse_dimension("concave.exponent=a:b")

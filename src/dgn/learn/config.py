@@ -9,7 +9,6 @@ so that flags need no prefix: `fit.learning_rate` is `learning_rate` in the tabl
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import math
 import tomllib
@@ -22,6 +21,7 @@ from typing import Any, cast, final
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.learn.families import family_names, find_family
 from dgn.learn.families.pooled import PooledFamily
+from dgn.parts import did_you_mean
 from dgn.settings import check_above, check_at_least, check_choices, convert, setting, types_of
 
 ARCHITECTURES = ("dgn", "encoder", "deep-encoder")
@@ -345,7 +345,7 @@ def config_of(tables: Mapping[str, Any], source: object) -> RunConfig:
                 raise InvalidInput(
                     section,
                     message=f"[{section}] is not a section of a run"
-                    f"{_did_you_mean(section, sections)}; the sections are {', '.join(sections)}.",
+                    f"{did_you_mean(section, sections)}; the sections are {', '.join(sections)}.",
                 )
             kinds = types_of(sections[section])
             for key, value in cast("dict[str, Any]", table).items():
@@ -353,7 +353,7 @@ def config_of(tables: Mapping[str, Any], source: object) -> RunConfig:
                     raise InvalidInput(
                         key,
                         message=f"{key} is not a setting of [{section}]"
-                        f"{_did_you_mean(key, kinds)}; the settings are {', '.join(kinds)}.",
+                        f"{did_you_mean(key, kinds)}; the settings are {', '.join(kinds)}.",
                     )
                 settings[key] = value
         return RunConfig().with_settings(settings)
@@ -369,10 +369,5 @@ def _unknown_setting(name: str, family: str, known: Mapping[str, Any]) -> Invali
                 message=f"{name} is a setting of the encoder {other}; this run uses {family}.",
             )
     return InvalidInput(
-        name, message=f"{name} is not a setting of a run{_did_you_mean(name, known)}."
+        name, message=f"{name} is not a setting of a run{did_you_mean(name, known)}."
     )
-
-
-def _did_you_mean(name: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""

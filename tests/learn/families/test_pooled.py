@@ -5,10 +5,14 @@ import numpy as np
 import pytest
 import torch
 
+from dgn.core import native
+from dgn.core.search import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.families import FeatureOptions
 from dgn.learn.families.pooled import PooledFamily, PooledSettings
 from dgn.text.encoders import PooledEncoder
+from dgn.text.query import Query
+from dgn.text.vectors import unit_rows
 from models import wordllama
 
 FAMILY = PooledFamily()
@@ -36,7 +40,9 @@ def test_baselines_have_fixed_depths(architecture: str, widths: tuple[int, ...])
         PooledSettings(widths=widths).all_widths(architecture, 300)
 
 
-@pytest.mark.parametrize("change", [{"scale": 0.0}, {"start": "zero"}])
+@pytest.mark.parametrize(
+    "change", [{"scale": 0.0}, {"start": "zero"}, {"weights_start": 0.0}, {"concave": "lgo"}]
+)
 def test_settings_are_checked(change: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="must be"):
         PooledSettings(**change)
@@ -107,3 +113,46 @@ def test_mistakes_in_a_description_are_named(
 def test_vectors_that_have_moved_can_be_passed() -> None:
     encoder = PooledEncoder.load(described(source="gone.vec"), zeros, "wordllama")
     assert encoder.save()[0]["source"] == "wordllama"
+
+
+@pytest.mark.parametrize(
+    ("concave", "form"),
+    [
+        *(("log", "log1p"), ("sqrt", "sqrt"), ("power(exponent=0.3)", "power")),
+        *(("one-minus-exp", "one_minus_exp"), ("saturated(cap=2)", "saturated")),
+    ],
+)
+def test_weights_and_concave_function_at_the_start(concave: str, form: str) -> None:
+    settings = PooledSettings(widths=(4,), weights_start=0.05, concave=concave)
+    module = FAMILY.module("dgn", settings, 256, 0.0, 0)
+    objective, _ = module(torch.zeros(1, 2, 256))
+    assert objective.weights.detach().tolist() == pytest.approx([0.05] * 4)
+    assert native.compiled(objective).form == form  # and its kernels are used
+
+
+@pytest.mark.parametrize("concave", ["log", "sqrt", "power(exponent=0.3)", "saturated(cap=0.02)"])
+def test_run_time_has_the_concave_function_of_training(concave: str) -> None:
+    settings = PooledSettings(start="identity", scale=20.0, weights_start=0.05, concave=concave)
+    module = FAMILY.module("dgn", settings, 256, 0.0, 0).eval()
+    known = {"vectors": wordllama().fingerprint, "source": "wordllama", "unit": True}
+    description = FAMILY.describe("dgn", settings, 256, known)
+    weights = {name: weight.numpy() for name, weight in module.state_dict().items()}
+    encoder = PooledEncoder.load(description, lambda _: weights, None)
+    assert encoder.save()[0] == description
+    query = Query.of("winter river", ["A river in winter.", "Glass.", "A river.", "Cold winter."])
+    objective, items = encoder.encode([query])
+    texts = unit_rows(wordllama().pooled([query.text, *query.texts]))
+    texts = texts.astype(np.float16).astype(np.float32)
+    with torch.no_grad():
+        theirs = greedy(*module(torch.from_numpy(texts[:1] * texts[1:])[None]), 3)
+    ours = greedy(objective, items, 3)
+    assert ours.indices.tolist() == theirs.indices.tolist()
+    np.testing.assert_allclose(ours.gains, theirs.gains.numpy(), rtol=1e-4)
+
+
+def test_model_from_before_the_choice_of_a_concave_function_is_read() -> None:
+    old = described()
+    del old["concave"]
+    assert PooledEncoder.load(old, zeros, None).save()[0]["concave"] == "log"
+    with pytest.raises(InvalidInput, match="the module elsewhere is not imported"):
+        PooledEncoder.load(described(concave="elsewhere:Root"), zeros, None)

@@ -71,9 +71,15 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                 default=argparse.SUPPRESS,
                 choices=one.metadata["choices"] or None,
                 metavar=None if one.metadata["choices"] else one.name.upper(),
-                help=f"{one.metadata['help']} (default {_shown(one.default)})".replace("%", "%%"),
+                help=_help_of(one).replace("%", "%%"),
                 **_type_of(kinds[one.name]),
             )
+
+
+def _help_of(one: dataclasses.Field[Any]) -> str:
+    parts = one.metadata["parts"]
+    known = "" if parts is None else f": {', '.join(parts.names)}, or module:Class of your own"
+    return f"{one.metadata['help']}{known} (default {_shown(one.default)})"
 
 
 def config_from(options: argparse.Namespace) -> RunConfig:

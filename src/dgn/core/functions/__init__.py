@@ -1,7 +1,15 @@
 """What is a set worth? Set functions on batches of ragged sets, hard and soft."""
 
 from dgn.core.functions.base import Items, SetFunction, State, as_items
-from dgn.core.functions.concave import Concave, Log1p, OneMinusExp, Power, Saturated, Sqrt
+from dgn.core.functions.concave import (
+    CONCAVE,
+    Concave,
+    Log1p,
+    OneMinusExp,
+    Power,
+    Saturated,
+    Sqrt,
+)
 from dgn.core.functions.coverage import (
     FacilityLocation,
     FeatureCoverage,
@@ -15,6 +23,7 @@ from dgn.core.functions.pairwise import DisparityMin, DisparitySum, GraphCut
 from dgn.core.functions.weighted import WeightedCoverage
 
 __all__ = [
+    "CONCAVE",
     "Concave",
     "ConditionalGain",
     "DeepSubmodular",

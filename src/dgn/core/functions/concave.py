@@ -13,6 +13,7 @@ from typing import final
 from dgn.core.arrays import Array, Float, namespace
 from dgn.core.numerics import safe_divide, safe_power
 from dgn.errors import InvalidInput
+from dgn.parts import Registry
 
 
 class Concave(ABC):
@@ -148,3 +149,17 @@ class Saturated(Concave):
 
 INCREASING = (Log1p, Power, Sqrt, OneMinusExp, Saturated)
 """Functions that are known never to decrease."""
+
+CONCAVE: Registry[Concave] = Registry(
+    "concave",
+    "dgn.concave",
+    Concave,
+    {
+        "log": Log1p,
+        "sqrt": Sqrt,
+        "power": Power,
+        "one-minus-exp": OneMinusExp,
+        "saturated": Saturated,
+    },
+)
+"""Concave functions by name, as configurations and model folders name them."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from dgn.core.functions import CONCAVE, FeatureCoverage
 from dgn.data import Batches, ToDevice
 from dgn.errors import InvalidInput
 from dgn.learn.families.base import FeatureOptions, FeatureWriter, TrainableFamily
@@ -29,10 +31,14 @@ class PooledSettings:
         choices=("random", "identity"),
     )
     scale: float = setting(1.0, "what the inputs are multiplied with at the start")
+    weights_start: float = setting(1.0, "α, the weight of every feature of a DGN at the start")
+    concave: str = setting(
+        "log", "φ, how the features of a DGN saturate; log is the paper's", parts=CONCAVE
+    )
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_above(self, 0, "scale")
+        check_above(self, 0, "scale", "weights_start")
 
     def all_widths(self, architecture: str, inputs: int) -> tuple[int, ...]:
         """The inputs and the width of every layer; the paper's where none are given.
@@ -106,11 +112,14 @@ class PooledFamily(TrainableFamily):
         from dgn.learn.networks import FeatureEncoder, FeedForward, LearnedWeights
 
         widths = settings.all_widths(architecture, inputs)
+        # Made before any random number is drawn: a part of the user may draw some.
+        coverage = partial(FeatureCoverage, concave=CONCAVE.build(settings.concave))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             features = FeedForward(widths, dropout)
             if architecture == "dgn":
-                module: Any = FeatureEncoder(features, LearnedWeights(widths[-1]))
+                alpha = LearnedWeights(widths[-1], coverage, initial=settings.weights_start)
+                module: Any = FeatureEncoder(features, alpha)
             else:
                 module = PooledScorer(features)
             if settings.start == "identity":
@@ -129,4 +138,5 @@ class PooledFamily(TrainableFamily):
             "unit": bool(features.get("unit", False)),
             "widths": list(settings.all_widths(architecture, inputs)),
             "pointwise": architecture != "dgn",
+            "concave": settings.concave,
         }

@@ -9,7 +9,7 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
+from dgn.core.functions import CONCAVE, FeatureCoverage, Items, Power, SetFunction
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.text.encoders.base import Encoder, ReadArrays, require_keys, require_sizes
 from dgn.text.query import Query
@@ -31,6 +31,7 @@ class PooledEncoder(Encoder):
         weights: What was learned: `features.layers.N.weight` and `.bias` for each layer, and
             either `objective.raw` (a DGN) or `score.weight` and `score.bias` (a pointwise model).
         source: The vectors as `open_vectors` takes them, for saving.
+        concave: φ of a DGN, as a configuration names it.
     """
 
     family = "pooled"
@@ -51,9 +52,11 @@ class PooledEncoder(Encoder):
         unit: bool = True,
         weights: Mapping[str, NDArray[Any]] | None = None,
         source: str = "",
+        concave: str = "log",
     ) -> None:
         self._vectors, self._scale, self._unit = vectors, scale, unit
         self.weights, self._source = dict(weights or {}), source
+        self._concave_name, self._concave = concave, CONCAVE.build(concave)
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
         texts = [text for query in queries for text in (query.text, *query.texts)]
@@ -94,12 +97,15 @@ class PooledEncoder(Encoder):
             "unit": self._unit,
             "widths": widths_of(self.weights),
             "pointwise": "score.weight" in self.weights,
+            "concave": self._concave_name,
         }
         return description, self.weights
 
     def _set_function(self, x: NDArray[Any], mask: NDArray[Any]) -> tuple[SetFunction, Items]:
         if not self.weights:
-            return FeatureCoverage(), Items(np.maximum(self._scale * x, 0), mask)
+            return FeatureCoverage(concave=self._concave), Items(
+                np.maximum(self._scale * x, 0), mask
+            )
         hidden = x
         for layer in range(len(widths_of(self.weights)) - 1):
             weight = self.weights[f"features.layers.{layer}.weight"]
@@ -107,7 +113,7 @@ class PooledEncoder(Encoder):
             hidden = np.maximum(hidden, 0)
         if "objective.raw" in self.weights:
             alpha = np.logaddexp(self.weights["objective.raw"], np.float32(0))
-            return FeatureCoverage(alpha), Items(hidden, mask)
+            return FeatureCoverage(alpha, self._concave), Items(hidden, mask)
         score = hidden @ self.weights["score.weight"].T + self.weights["score.bias"]
         # Probabilities keep the order of the scores and make a modular set function of them;
         # in float64, because large scores must not become equal.
@@ -118,7 +124,16 @@ class PooledEncoder(Encoder):
     def load(
         cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
     ) -> PooledEncoder:
-        require_keys(description, vectors=str, source=str, unit=bool, widths=list, pointwise=bool)
+        description = {"concave": "log", **description}  # of models before there was a choice
+        kinds: dict[str, type] = {
+            "vectors": str,
+            "source": str,
+            "unit": bool,
+            "widths": list,
+            "pointwise": bool,
+            "concave": str,
+        }
+        require_keys(description, **kinds)
         widths = cast("list[int]", description["widths"])
         require_sizes(widths)
         if len(widths) < 2:
@@ -131,6 +146,7 @@ class PooledEncoder(Encoder):
             shapes |= {"score.weight": (1, widths[-1]), "score.bias": (1,)}
         else:
             shapes["objective.raw"] = (widths[-1],)
+        CONCAVE.build(description["concave"])
         weights = arrays(shapes)
         source = vectors or description["source"]
         opened = _open(source, description["vectors"])
@@ -140,7 +156,13 @@ class PooledEncoder(Encoder):
                 message=f"The model has {widths[0]} inputs, and the vectors have the dimension "
                 f"{opened.dimension}.",
             )
-        return cls(opened, unit=description["unit"], weights=weights, source=source)
+        return cls(
+            opened,
+            unit=description["unit"],
+            weights=weights,
+            source=source,
+            concave=description["concave"],
+        )
 
 
 def widths_of(weights: Mapping[str, NDArray[Any]]) -> list[int]:
