@@ -82,17 +82,15 @@ def _seconds_per_claim(
     found = find_device(device)
     config = config_of(run, data, device).with_settings({"epochs": 1, "patience": 0})
     count = min(_LARGEST_SAMPLE, _BATCHES * config.fit.batch_size)
-    few = [
-        varied(
-            table.rows(np.linspace(0, len(table) - 1, min(count, len(table))).astype(np.int64)),
-            run.candidates,
-        )
-        for table in tables
-    ]
+    few: list[PooledTable] = []
+    for table in tables:
+        rows = np.linspace(0, len(table) - 1, min(count, len(table))).astype(np.int64)
+        few.append(varied(table.rows(rows), run.candidates))
     seconds = speed = 0.0
     for _ in range(2):  # the first time includes whatever torch prepares
         network = build_network(config, few[0].dimension).to(found)
-        trainer = Trainer(network, *(batches_of(one, config, found) for one in few), config.fit)
+        learn, choose = (batches_of(one, config, found) for one in few)
+        trainer = Trainer(network, learn, choose, config.fit)
         started = time.perf_counter()
         trainer.run()
         seconds = time.perf_counter() - started

@@ -24,6 +24,7 @@ PAPER, UNIT = "paper", "unit"
 
 *_SEARCH, _TEMPERATURE = PAPER_SEARCH
 _POSITIVE_WEIGHT = "positive_weight=1:20:log"
+_START = ("weights_start=0.03:1:log", "scale=1:100:log", "concave=log,sqrt,one-minus-exp")
 _REGULARIZED = (*_SEARCH, "dropout=0,0.1,0.3", "scale=1:30:log", "weight_decay=0.01:1:log")
 _OUR_LAYERS = ("layers=1:7", _TEMPERATURE)
 _DEEP = {"architecture": "deep-encoder", "widths": [701, 702, 300]}
@@ -94,6 +95,7 @@ MODELS = {
             {**_PAPER, "assignment": "cumulative"},
             (*_SEARCH, _TEMPERATURE),
         ),
+        Model("DGN, start searched", PAPER, _PAPER, (*_SEARCH, _TEMPERATURE, *_START)),
         Model("Deep DGN", PAPER, {**_PAPER, **_DEEP_DGN}, (*_SEARCH, _TEMPERATURE)),
         Model(
             "Encoder, tuned",
@@ -124,6 +126,13 @@ RECIPES = {
 
 TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0)
 POSITIVE_WEIGHTS = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0)
+STARTS: dict[str, dict[str, float]] = {
+    f"α {weights:g}, scale {scale:g}": {"weights_start": weights, "scale": scale, "temperature": 1}
+    for weights, scale in ((1.0, 1.0), (0.3, 3.0), (0.1, 10.0), (0.05, 30.0))
+}
+"""Where the DGN starts. Small weights on large features give a function that diminishes strongly;
+the paper's own is at neither end of the scale (see `regime.py`)."""
+
 LEARNING_RATES = {"ten times the best learning rate": 10.0, "the best": 1.0, "a tenth of it": 0.1}
 IMBALANCES = ("1 per gold", "as they are", "3 pages", "6 pages")
 """Of training claims: one other passage for each gold one, their own page, or with the pages of
@@ -306,7 +315,10 @@ def _study(
     def varied(variant: str, settings: dict[str, Any]) -> PlannedRun:
         return PlannedRun(study, variant, seed, PAPER, settings)
 
-    if study == "temperature":
+    if study == "start":
+        for name, start in STARTS.items():
+            yield varied(name, {**dgn, **start})
+    elif study == "temperature":
         for temperature in TEMPERATURES:
             fixed = {**dgn, "temperature": temperature}
             yield varied(f"fixed {temperature}", fixed)

@@ -1,13 +1,13 @@
 """How strongly a trained function diminishes: the fingerprint that the paper's stories leave.
 
-In its stories a sentence is worth f({v}) = 7 to 16, and one that repeats the first pick keeps .57 to
-.77 of that. The same numbers of a network of ours say whether its greedy layers do anything.
+In its stories a sentence is worth f({v}) = 7 to 16, and one that repeats the first pick keeps .57
+to .77 of that. The same numbers of a network of ours say whether its greedy layers do anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dgn.evaluation.metrics import hits_at
 from dgn.learn import load_network, to_device
+from dgn.learn.families.pooled import PooledSettings
 from dgn.learn.families.pooled_table import PooledBatches, PooledTable
 from dgn.learn.networks import DifferentiableGreedyNetwork
 from experiments.reproduce.analysis import Picks, gold_of, ranked_picks
@@ -116,5 +117,9 @@ def _diminishing(
 
 
 def _start_of(record: RunRecord) -> str:
-    settings = record.settings
-    return f"τ {settings['temperature']:g}"
+    defaults = PooledSettings()
+    settings = {**asdict(defaults), **record.settings}
+    return (
+        f"α {settings['weights_start']:g}, scale {settings['scale']:g}, {settings['concave']}, "
+        f"τ {settings['temperature']:g}"
+    )

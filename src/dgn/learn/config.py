@@ -134,8 +134,8 @@ class NetworkConfig:
     assignment: str = setting(
         "matched",
         "which gold item is the label of a layer; ordered and matched are the paper's loss, set "
-        "leaves the choice to the network",
-        choices=("ordered", "matched", "set"),
+        "leaves the choice to the network, cumulative compares the soft set after each layer",
+        choices=("ordered", "matched", "set", "cumulative"),
     )
     encoder_loss: str = setting(
         "pointwise",
