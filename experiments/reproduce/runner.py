@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
@@ -68,7 +69,7 @@ def train_all(
     jobs = {run.folder: run for run in plan if not is_finished(run, folder / run.folder)}
     if not jobs:
         return
-    threads = max(1, available_cores() // workers)
+    threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or max(1, available_cores() // workers)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, torch.set_num_threads, (threads,)) as pool:
         with interrupts_ignored():
