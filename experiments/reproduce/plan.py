@@ -128,7 +128,7 @@ TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0)
 POSITIVE_WEIGHTS = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0)
 STARTS: dict[str, dict[str, float]] = {
     f"α {weights:g}, scale {scale:g}": {"weights_start": weights, "scale": scale, "temperature": 1}
-    for weights, scale in ((1.0, 1.0), (0.3, 3.0), (0.1, 10.0), (0.05, 30.0))
+    for weights, scale in ((0.3, 3.0), (0.1, 10.0), (0.05, 30.0))
 }
 """Where the DGN starts. Small weights on large features give a function that diminishes strongly;
 the paper's own is at neither end of the scale (see `regime.py`)."""
