@@ -17,6 +17,7 @@ from dgn.apps.cli.main import main
 SITE_PACKAGES = Path(np.__file__).parents[1]
 
 FUNCTIONS = {
+    "CONCAVE",
     *("Concave", "FacilityLocation", "FeatureCoverage", "Items", "Log1p", "Mixture"),
     *("OneMinusExp", "Power", "ProbabilisticCoverage", "Saturated", "SetFunction", "Sqrt"),
     *("State", "WeightedCoverage", "as_items"),
@@ -28,7 +29,7 @@ SEARCHES = {
     *("double_greedy", "lazy_greedy", "random_greedy", "stochastic_greedy", "top_k"),
 }
 LEARN = {
-    *("Choice",),
+    *("Choice", "GreedyLikelihood", "ImplicitMLE", "Loss", "Perturbed", "Sparsemax"),
     *("DifferentiableGreedyNetwork", "Distillation", "FeatureEncoder", "FeedForward"),
     *("GreedyLayer", "Gumbel", "LayerwiseCrossEntropy", "LearnedWeights", "PointwiseNetwork"),
     *("Relaxation", "SelectionNetwork", "SoftState", "Softmax", "StraightThrough", "Unfolded"),

@@ -50,11 +50,16 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.group = kind, group
         self._base, self._parts = base, dict(own)
+        self._own = frozenset(own)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the parts of dgn and of those that were registered."""
         return tuple(self._parts)
+
+    def is_own(self, text: str) -> bool:
+        """Whether the text names a part of dgn."""
+        return split_arguments(self.kind, text)[0] in self._own
 
     def register(self, name: str, part: type[T]) -> None:
         """Make a part available under a name; it replaces one with the same name."""
@@ -84,8 +89,18 @@ class Registry(Generic[T]):
         self._parts[name] = part
         return part
 
-    def build(self, text: str) -> T:
+    def load_installed(self) -> None:
+        """Find all parts that installed packages name."""
+        for entry in importlib.metadata.entry_points(group=self.group):
+            if entry.name not in self._parts:
+                self.find(entry.name)
+
+    def build(self, text: str, **context: Any) -> T:
         """The part that a text describes, with its arguments.
+
+        Args:
+            text: A name, perhaps with arguments.
+            **context: Further arguments, for parts that have one of this name.
 
         Raises:
             InvalidInput: There is no such part, or it does not take these arguments.
@@ -93,14 +108,17 @@ class Registry(Generic[T]):
         name, arguments = split_arguments(self.kind, text)
         part = self.find(name)
         known = inspect.signature(part).parameters
+        takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        more = {key: value for key, value in context.items() if key in known or takes_all}
         for argument in arguments:
-            if argument not in known:
+            if argument not in known and not takes_all:
                 taken = f"; it has {', '.join(known)}" if known else ""
                 raise InvalidInput(
                     self.kind,
                     message=f"The {self.kind} {name} has no argument {argument}"
                     f"{did_you_mean(argument, known)}{taken}.",
                 )
+        arguments = {**more, **arguments}
         missing = [
             one.name
             for one in known.values()
@@ -150,8 +168,9 @@ class Registry(Generic[T]):
             return found
         raise InvalidInput(
             self.kind,
-            message=f"{self.kind} must be one of {', '.join(self._parts)}, or module:Class of your "
-            f"own; got {name!r}{did_you_mean(name, self._parts)}.",
+            message=f"{self.kind} must be one of {', '.join(self._parts)}, a name that an imported "
+            f"module registers (--import MODULE), or module:Class of your own; got {name!r}"
+            f"{did_you_mean(name, self._parts)}.",
         )
 
     def _check_kind(self, name: str, part: Any) -> None:

@@ -365,7 +365,8 @@ def test_the_plan_of_the_tables() -> None:
     }
     plan = plan_tables(Effort(), 16_607, best)
     assert len({run.folder for run in plan}) == len(plan)
-    assert sum(run.is_reported for run in plan) == 5 * len(MODELS)
+    assert sum(run.study == "table" for run in plan) == 5 * len(MODELS)
+    assert all(run.is_reported == (run.study in ("table", "start", "imbalance")) for run in plan)
     small = next(run for run in plan if run.study == "claims" and run.variant == "1038")
     assert small.settings["batch_size"] == 16
     tables = plan_tables(Effort(models=RECIPES["tuned"], seeds=1, studies=()), 100, best)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dgn.learn.losses import (
         Distillation,
         LayerwiseCrossEntropy,
+        Loss,
         weighted_binary_cross_entropy,
     )
     from dgn.learn.networks import (
@@ -45,20 +46,33 @@ if TYPE_CHECKING:
         SelectionNetwork,
     )
     from dgn.learn.own_labels import RowsResult, train_on_rows
-    from dgn.learn.relaxations import Choice, Gumbel, Relaxation, Softmax, StraightThrough
+    from dgn.learn.relaxations import (
+        Choice,
+        GreedyLikelihood,
+        Gumbel,
+        ImplicitMLE,
+        Perturbed,
+        Relaxation,
+        Softmax,
+        Sparsemax,
+        StraightThrough,
+    )
     from dgn.learn.run import RunResult, is_finished, load_network, open_run, train
     from dgn.learn.setup import build_network, find_device, parameter_count, to_device
     from dgn.learn.trainer import EpochReport, Trainer, fit, select_all
 
 _MODULES = {
     "layers": ("GreedyLayer", "SoftState", "Unfolded", "UnfoldedGreedy"),
-    "losses": ("Distillation", "LayerwiseCrossEntropy", "weighted_binary_cross_entropy"),
+    "losses": ("Distillation", "LayerwiseCrossEntropy", "Loss", "weighted_binary_cross_entropy"),
     "networks": (
         *("DifferentiableGreedyNetwork", "FeatureEncoder", "FeedForward", "LearnedWeights"),
         *("PointwiseNetwork", "SelectionNetwork"),
     ),
     "own_labels": ("RowsResult", "train_on_rows"),
-    "relaxations": ("Choice", "Gumbel", "Relaxation", "Softmax", "StraightThrough"),
+    "relaxations": (
+        *("Choice", "GreedyLikelihood", "Gumbel", "ImplicitMLE", "Perturbed", "Relaxation"),
+        *("Softmax", "Sparsemax", "StraightThrough"),
+    ),
     "run": ("RunResult", "is_finished", "load_network", "open_run", "train"),
     "setup": ("build_network", "find_device", "parameter_count", "to_device"),
     "trainer": ("EpochReport", "Trainer", "fit", "select_all"),
@@ -77,12 +91,16 @@ __all__ = [
     "Fixed",
     "Geometric",
     "GreedyLayer",
+    "GreedyLikelihood",
     "Gumbel",
+    "ImplicitMLE",
     "LayerwiseCrossEntropy",
     "LearnedWeights",
     "Linear",
+    "Loss",
     "MachineConfig",
     "NetworkConfig",
+    "Perturbed",
     "PointwiseNetwork",
     "Relaxation",
     "RowsResult",
@@ -92,6 +110,7 @@ __all__ = [
     "SelectionNetwork",
     "SoftState",
     "Softmax",
+    "Sparsemax",
     "StraightThrough",
     "Trainer",
     "Unfolded",

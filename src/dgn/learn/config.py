@@ -13,15 +13,16 @@ import json
 import math
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, final
 
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.learn.families import family_names, find_family
+from dgn.learn.families import FAMILIES, family_names, find_family
 from dgn.learn.families.pooled import PooledFamily
-from dgn.parts import did_you_mean
+from dgn.learn.named_parts import LOSSES, RELAXATIONS
+from dgn.parts import did_you_mean, import_parts
 from dgn.settings import check_above, check_at_least, check_choices, convert, setting, types_of
 
 ARCHITECTURES = ("dgn", "encoder", "deep-encoder")
@@ -124,17 +125,19 @@ class NetworkConfig:
 
     architecture: str = setting("dgn", "what to train", choices=ARCHITECTURES)
     encoder: str = setting(
-        "pooled", "what the network sees: pooled vectors, as in the paper, or the query's words"
+        "pooled",
+        "what the network sees: pooled vectors, as in the paper, or the query's words",
+        parts=FAMILIES,
     )
     dropout: float = setting(0.0, "share of hidden units left out of a training step")
     layers: int = setting(7, "K, the number of greedy layers of a DGN in training")
-    relaxation: str = setting(
-        "softmax", "how a greedy layer chooses", choices=("softmax", "straight-through", "gumbel")
-    )
+    relaxation: str = setting("softmax", "how a greedy layer chooses", parts=RELAXATIONS)
+    loss: str = setting("layerwise", "what the greedy layers learn from", parts=LOSSES)
     assignment: str = setting(
         "matched",
-        "which gold item is the label of a layer; ordered and matched are the paper's loss, set "
-        "leaves the choice to the network, cumulative compares the soft set after each layer",
+        "which gold item is the label of a layer (loss layerwise); ordered and matched are the "
+        "paper's loss, set leaves the choice to the network, cumulative compares the soft set "
+        "after each layer",
         choices=("ordered", "matched", "set", "cumulative"),
     )
     encoder_loss: str = setting(
@@ -278,6 +281,8 @@ class RunConfig:
         """The configuration with some settings changed, by their names alone."""
         name = settings.get("encoder", self.network.encoder)
         family = find_family(convert("encoder", str, name))
+        if "encoder" in settings:  # module:Class is known by its own name from now on
+            settings = {**settings, "encoder": family.name}
         same = family.name == self.network.encoder
         sections: dict[str, Any] = {section: getattr(self, section) for section in SECTIONS}
         sections["encoder"] = self.encoder if same else family.settings()
@@ -322,7 +327,24 @@ def read_config(path: Path) -> RunConfig:
         raise InvalidInput("config", message=f"The file {path} does not exist.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BrokenInput(path, None, message=f"the file is not valid TOML: {error}.") from None
+    import_named({key: value for table in tables.values() for key, value in _items(table)})
     return config_of(tables, path)
+
+
+def import_named(settings: Mapping[str, Any]) -> None:
+    """Import the modules of the parts that settings of the user name as module:Class.
+
+    Settings that come with a model must not be passed: its files may come from elsewhere.
+    """
+    import_parts([settings.get("encoder")])
+    name = settings.get("encoder", "pooled")
+    kinds = [*SECTIONS.values(), *([find_family(name).settings] if type(name) is str else [])]
+    fields = [one for kind in kinds for one in dataclasses.fields(kind)]
+    import_parts([settings.get(one.name) for one in fields if one.metadata["parts"] is not None])
+
+
+def _items(table: object) -> Iterable[tuple[str, Any]]:
+    return cast("dict[str, Any]", table).items() if type(table) is dict else ()
 
 
 def config_of(tables: Mapping[str, Any], source: object) -> RunConfig:

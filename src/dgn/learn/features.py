@@ -86,7 +86,7 @@ def _build(
     folder = folder.resolve()
     key: dict[str, Any] = {
         "version": _VERSION,
-        "encoder": options.encoder,
+        "encoder": family.name,
         "vectors": open_vectors(options.vectors).fingerprint,
         "unit": options.unit,
         **family.feature_key(options),

@@ -12,7 +12,7 @@ greedy itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -57,12 +57,17 @@ class Unfolded:
             1 − Π_j (1 − p_j). It sums to less than the number of layers where two layers share an
             item (about 6.3 for 7 layers at τ = 4); `chosen` sums to it exactly.
         value: [batch], f of the soft set.
+        probs: [batch, layers, items], p, where log_probs is not its logarithm.
+        labels: [batch, layers, items], True for the gold item that each layer was led to, if the
+            relaxation leads layers along the gold.
     """
 
     log_probs: Tensor
     log_others: Tensor
     membership: Tensor
     value: Tensor
+    probs: Tensor | None = None
+    labels: Tensor | None = None
 
     @property
     def chosen(self) -> Float[Tensor, "batch items"]:
@@ -70,7 +75,8 @@ class Unfolded:
 
         An item that several layers share may have more than 1.
         """
-        return self.log_probs.exp().sum(dim=1)
+        probs = self.log_probs.exp() if self.probs is None else self.probs
+        return probs.sum(dim=1)
 
 
 class GreedyLayer(nn.Module):
@@ -81,12 +87,20 @@ class GreedyLayer(nn.Module):
         self.relaxation = relaxation or Softmax()
 
     def forward(
-        self, objective: SetFunction, items: Items, soft: SoftState, temperature: float
+        self,
+        objective: SetFunction,
+        items: Items,
+        soft: SoftState,
+        temperature: float,
+        gold: Tensor | None = None,
     ) -> tuple[Choice, SoftState]:
         lowest = lowest_log(soft.log_outside)
         gains = objective.gains(items, soft.state)
         log_prior = torch.where(items.mask, soft.log_outside, lowest)
-        choice = self.relaxation.choose(gains, log_prior, temperature)
+        if gold is None:
+            choice = self.relaxation.choose(gains, log_prior, temperature)
+        else:
+            choice = self.relaxation.choose_gold(gains, log_prior, temperature, gold)
         state = objective.add(items, soft.state, choice.member)
         log_outside = (soft.log_outside + choice.log_left).clamp(min=lowest)
         return choice, SoftState(state, log_outside)
@@ -133,6 +147,7 @@ class UnfoldedGreedy(nn.Module):
         items: Items | Tensor,
         context: State | None = None,
         prior: Tensor | None = None,
+        gold: Tensor | None = None,
     ) -> Unfolded:
         """Unfold the search.
 
@@ -144,6 +159,8 @@ class UnfoldedGreedy(nn.Module):
             prior: [batch, items], what the probability of each item is multiplied with in every
                 layer; by default 1. In a loss, an item with less than 1 counts less against the
                 gold.
+            gold: [batch, items], True for gold items, for relaxations that lead the layers along
+                them; the others do not use it.
 
         Raises:
             InvalidInput: A feature is negative. On a GPU this is an asynchronous assertion, so
@@ -152,10 +169,15 @@ class UnfoldedGreedy(nn.Module):
         items = as_items(items)
         # Sums and logarithms keep the precision of the features, also under mixed precision.
         with torch.autocast(items.features.device.type, enabled=False):
-            return self._unfold(objective, items, context, prior)
+            return self._unfold(objective, items, context, prior, gold)
 
     def _unfold(
-        self, objective: SetFunction, items: Items, context: State | None, prior: Tensor | None
+        self,
+        objective: SetFunction,
+        items: Items,
+        context: State | None,
+        prior: Tensor | None,
+        gold: Tensor | None,
     ) -> Unfolded:
         temperature = self.temperature
         if not 0 < temperature < math.inf:
@@ -167,7 +189,7 @@ class UnfoldedGreedy(nn.Module):
         relaxation, coverage = self.layer.relaxation, native.compiled(objective)
         is_plain = not self.fused or type(self.layer) is not GreedyLayer
         if is_plain or not fused.can_fuse(coverage, items.features, relaxation):
-            return self._layer_by_layer(objective, items, SoftState(state, log_prior))
+            return self._layer_by_layer(objective, items, SoftState(state, log_prior), gold)
         assert coverage is not None  # noqa: S101
         log_probs, log_others, outside, level = fused.unfold(
             coverage,
@@ -182,15 +204,29 @@ class UnfoldedGreedy(nn.Module):
         after = State(level, outside, maker=state.maker)
         return _unfolded(objective, items, log_probs, log_others, state, after)
 
-    def _layer_by_layer(self, objective: SetFunction, items: Items, soft: SoftState) -> Unfolded:
+    def _layer_by_layer(
+        self, objective: SetFunction, items: Items, soft: SoftState, gold: Tensor | None
+    ) -> Unfolded:
         _check_not_negative(items.features)
         start, choices = soft.state, list[Choice]()
         for _ in range(self.layers):
-            choice, soft = self.layer(objective, items, soft, self.temperature)
+            choice, soft = self.layer(objective, items, soft, self.temperature, gold)
+            if gold is not None and choice.label is not None:
+                gold = gold & ~choice.label
             choices.append(choice)
-        log_probs = torch.stack([choice.log_probs for choice in choices], dim=1)
-        log_others = torch.stack([choice.log_others for choice in choices], dim=1)
-        return _unfolded(objective, items, log_probs, log_others, start, soft.state)
+        log_probs, log_others = (
+            torch.stack([getattr(choice, name) for choice in choices], dim=1)
+            for name in ("log_probs", "log_others")
+        )
+        probs, labels = (
+            [one for choice in choices if (one := getattr(choice, name)) is not None]
+            for name in ("probs", "label")
+        )
+        return replace(
+            _unfolded(objective, items, log_probs, log_others, start, soft.state),
+            probs=torch.stack(probs, dim=1) if probs else None,
+            labels=torch.stack(labels, dim=1) if labels else None,
+        )
 
 
 def _unfolded(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, final, get_args
 
 import torch
 from torch import Tensor
@@ -22,8 +23,22 @@ _POINTWISE_SHARE, _SMOOTHING = 0.3, 0.05
 """Of the relevance loss; experiments.mixture trains the shipped model with the same numbers."""
 
 
+class Loss(ABC):
+    """What the greedy layers learn from; derive from it for a loss of your own."""
+
+    @abstractmethod
+    def __call__(self, unfolded: Unfolded, gold: Tensor) -> Float[Tensor, "..."]:
+        """The mean loss of the sets that have gold; 0 if none has.
+
+        Args:
+            unfolded: What the layers chose.
+            gold: [batch, items], True for gold items; False for padding.
+        """
+
+
+@final
 @dataclass(frozen=True)
-class LayerwiseCrossEntropy:
+class LayerwiseCrossEntropy(Loss):
     """The paper's loss: the sum of a cross-entropy for each of the first min(K, |L|) layers.
 
     Args:
@@ -59,7 +74,9 @@ class LayerwiseCrossEntropy:
         """
         layers = unfolded.log_probs.shape[1]
         _check_gold(gold, unfolded.log_probs[:, 0])
-        if self.assignment == "ordered":
+        if unfolded.labels is not None:  # the layers were led along the gold, and p is given it
+            losses = -torch.where(unfolded.labels, unfolded.log_probs, 0.0).sum(dim=2)
+        elif self.assignment == "ordered":
             labels = _ordered_labels(gold, layers)
             losses = _binary_losses(unfolded.log_probs, unfolded.log_others, labels)
         elif self.assignment == "matched":
@@ -71,7 +88,9 @@ class LayerwiseCrossEntropy:
         else:
             losses = _set_losses(unfolded.log_probs, gold)
         layer = torch.arange(layers, device=gold.device)
-        counted = layer < gold.sum(dim=1, keepdim=True)
+        # A hard choice may have taken the label of a later layer, which can learn nothing from it.
+        is_left = losses < -lowest_log(losses) / 8
+        counted = is_left & (layer < gold.sum(dim=1, keepdim=True))
         by_set = torch.where(counted, losses, 0.0).sum(dim=1)
         return _reduced(by_set, gold.any(dim=1), self.reduction)
 

@@ -21,7 +21,12 @@ from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
 from dgn.core.search import Selections, greedy, top_k
 from dgn.errors import InvalidInput
 from dgn.learn.layers import PAPER_LAYERS, Unfolded, UnfoldedGreedy
-from dgn.learn.losses import Distillation, LayerwiseCrossEntropy, weighted_binary_cross_entropy
+from dgn.learn.losses import (
+    Distillation,
+    LayerwiseCrossEntropy,
+    Loss,
+    weighted_binary_cross_entropy,
+)
 
 _LEAK = 0.1
 """The gradient of the mean of an item's features where all of them are zero."""
@@ -254,10 +259,14 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
         self,
         encoder: nn.Module,
         greedy: UnfoldedGreedy | None = None,
-        criterion: LayerwiseCrossEntropy | None = None,
+        criterion: Loss | None = None,
         distillation: Distillation | None = None,
     ) -> None:
         super().__init__()
+        if distillation is not None and not isinstance(criterion, LayerwiseCrossEntropy | None):
+            raise InvalidInput(
+                "distill_weight", message="Only the loss layerwise learns from a teacher's logits."
+            )
         self.encoder = encoder
         self.greedy = greedy or UnfoldedGreedy()
         self.criterion = criterion or LayerwiseCrossEntropy()
@@ -280,9 +289,15 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
         """The set function, and the items of each set."""
         return self.encoder(x, mask)
 
-    def unfold(self, x: Any, mask: Tensor | None = None, prior: Tensor | None = None) -> Unfolded:
+    def unfold(
+        self,
+        x: Any,
+        mask: Tensor | None = None,
+        prior: Tensor | None = None,
+        gold: Tensor | None = None,
+    ) -> Unfolded:
         """The soft search, which is differentiable."""
-        return self.greedy(*self.encode(x, mask), prior=prior)
+        return self.greedy(*self.encode(x, mask), prior=prior, gold=gold)
 
     def loss(
         self,
@@ -294,9 +309,11 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
     ) -> Float[Tensor, ""]:
         prior = None if negative_weight is None else torch.where(gold, 1.0, negative_weight)
         real = torch.ones_like(gold) if mask is None else mask
-        unfolded, gold = self.unfold(x, mask, prior), gold & real
+        gold = gold & real
+        unfolded = self.unfold(x, mask, prior, gold)
         if self.distillation is None or teacher_logits is None:
             return self.criterion(unfolded, gold)
+        assert isinstance(self.criterion, LayerwiseCrossEntropy)  # noqa: S101
         return self.distillation.mix(self.criterion, unfolded, gold, real, teacher_logits, prior)
 
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
@@ -331,7 +348,7 @@ class PointwiseNetwork(SelectionNetwork):
         encoder: nn.Module,
         positive_weight: float = 5.0,
         greedy: UnfoldedGreedy | None = None,
-        criterion: LayerwiseCrossEntropy | None = None,
+        criterion: Loss | None = None,
     ) -> None:
         super().__init__()
         if not positive_weight > 0:
@@ -369,8 +386,8 @@ class PointwiseNetwork(SelectionNetwork):
             )
         prior = None if negative_weight is None else torch.where(gold, 1.0, negative_weight)
         items = Items(nn.functional.softplus(scores)[..., None], mask)
-        unfolded = self.greedy(FeatureCoverage(concave=Power(1.0)), items, prior=prior)
-        return self.criterion(unfolded, gold & real)
+        modular, gold = FeatureCoverage(concave=Power(1.0)), gold & real
+        return self.criterion(self.greedy(modular, items, prior=prior, gold=gold), gold)
 
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
         counted = mask if self.greedy is None else (gold & mask).any(dim=1)

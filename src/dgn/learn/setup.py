@@ -20,16 +20,10 @@ from dgn.learn.config import RunConfig
 from dgn.learn.families import Table, find_family
 from dgn.learn.features import TEACHER_LOGITS, read_key, read_source
 from dgn.learn.layers import UnfoldedGreedy
-from dgn.learn.losses import Distillation, LayerwiseCrossEntropy
+from dgn.learn.losses import Distillation
+from dgn.learn.named_parts import LOSSES, RELAXATIONS
 from dgn.learn.networks import DifferentiableGreedyNetwork, PointwiseNetwork, SelectionNetwork
-from dgn.learn.relaxations import Gumbel, Relaxation, Softmax, StraightThrough
 from dgn.parallel import threads_for
-
-_RELAXATIONS: dict[str, type[Relaxation]] = {
-    "softmax": Softmax,
-    "straight-through": StraightThrough,
-    "gumbel": Gumbel,
-}
 
 
 def find_device(name: str) -> torch.device:
@@ -97,8 +91,8 @@ def build_network(config: RunConfig, inputs: int) -> SelectionNetwork:
     encoder = find_family(network.encoder).module(
         network.architecture, config.encoder, inputs, network.dropout, fit.seed
     )
-    layers = UnfoldedGreedy(network.layers, relaxation=_RELAXATIONS[network.relaxation]())
-    criterion = LayerwiseCrossEntropy(network.assignment)
+    layers = UnfoldedGreedy(network.layers, relaxation=RELAXATIONS.build(network.relaxation))
+    criterion = LOSSES.build(network.loss, assignment=network.assignment)
     if network.architecture != "dgn":
         listwise = layers if network.encoder_loss == "listwise" else None
         return PointwiseNetwork(encoder, network.positive_weight, listwise, criterion)

@@ -5,6 +5,7 @@ a family, derive from `TrainableFamily` and call `register_family`.
 """
 
 from dgn.learn.families.base import (
+    FAMILIES,
     FeatureOptions,
     FeatureWriter,
     Table,
@@ -20,6 +21,7 @@ register_family(PooledFamily())
 register_family(FacetFamily())
 
 __all__ = [
+    "FAMILIES",
     "FacetFamily",
     "FeatureOptions",
     "FeatureWriter",

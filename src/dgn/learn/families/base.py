@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.data import Batches, Example, ToDevice
-from dgn.errors import BrokenInput, InvalidInput
-from dgn.text.encoders import Encoder
+from dgn.errors import BrokenInput
+from dgn.parts import Registry
+from dgn.text.encoders import Encoder, register_encoder
 
 if TYPE_CHECKING:
     from torch import nn
@@ -244,20 +245,28 @@ def broken_features(path: Path, message: str) -> BrokenInput:
 
 _FAMILIES: dict[str, TrainableFamily] = {}
 
+FAMILIES: Registry[TrainableFamily] = Registry("encoder", "dgn.families", TrainableFamily, {})
+"""Families by name, or as module:Class."""
+
 
 def register_family(family: TrainableFamily) -> None:
-    """Make a family available to `dgn data features` and `dgn train`.
+    """Make a family available to `dgn data features` and `dgn train`, and its encoder to loading.
 
     Args:
         family: The family; it replaces one with the same name.
     """
+    FAMILIES.register(family.name, type(family))
     _FAMILIES[family.name] = family
+    register_encoder(family.encoder)
 
 
 def find_family(name: str) -> TrainableFamily:
     """The family with this name."""
     if name not in _FAMILIES:
-        raise InvalidInput("encoder", found=repr(name), allowed=f"one of {', '.join(_FAMILIES)}")
+        found = FAMILIES.find(name)
+        if name not in _FAMILIES:  # its module may have registered it
+            register_family(found())
+            return _FAMILIES[found.encoder.family]
     return _FAMILIES[name]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
+from dgn.parts import Registry
 from dgn.text.passages import Passage
 from dgn.text.query import Query
 
@@ -172,7 +173,8 @@ class Encoder(ABC):
         raise InvalidInput("encoder", message=f"{cls.__name__} cannot be loaded from a folder.")
 
 
-_ENCODERS: dict[str, type[Encoder]] = {}
+ENCODERS: Registry[Encoder] = Registry("encoder", "dgn.encoders", Encoder, {})
+"""Encoders by the name of their family."""
 
 
 def register_encoder(encoder: type[Encoder]) -> None:
@@ -181,15 +183,12 @@ def register_encoder(encoder: type[Encoder]) -> None:
     Args:
         encoder: The class; it replaces one with the same family.
     """
-    _ENCODERS[encoder.family] = encoder
+    ENCODERS.register(encoder.family, encoder)
 
 
 def find_encoder(family: str) -> type[Encoder]:
     """The encoder of this family."""
-    if family not in _ENCODERS:
-        allowed = f"one of {', '.join(_ENCODERS)}"
-        raise InvalidInput("family", found=repr(family), allowed=allowed)
-    return _ENCODERS[family]
+    return ENCODERS.find(family)
 
 
 def require_keys(description: Mapping[str, Any], **kinds: type) -> None:
