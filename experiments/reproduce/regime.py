@@ -6,8 +6,9 @@ to .77 of that. The same numbers of a network of ours say whether its greedy lay
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from dgn.learn.families.pooled import PooledSettings
 from dgn.learn.families.pooled_table import PooledBatches, PooledTable
 from dgn.learn.networks import DifferentiableGreedyNetwork
 from experiments.reproduce.analysis import Picks, gold_of, ranked_picks
+from experiments.reproduce.markdown import table as markdown_table
 from experiments.reproduce.results import KS, RunRecord, Spread
 
 _BATCH_SIZE = 256
@@ -58,19 +60,44 @@ def regime_of(variant: str, records: Sequence[RunRecord], table: PooledTable, na
         table: The reported claims.
         name: The name of this table among the picks of a run.
     """
+    networks = [(load_dgn(record), record.picks()[name]) for record in records]
+    return regime_of_networks(variant, start_of(records[0].settings), networks, table)
+
+
+def regime_of_networks(
+    variant: str,
+    settings: str,
+    networks: Sequence[tuple[DifferentiableGreedyNetwork, Picks]],
+    table: PooledTable,
+) -> Regime:
+    """The regime of networks of several seeds, each with what it selects from the claims."""
     gold = gold_of(table)
-    measured: list[tuple[float, ...]] = []
-    recalls: list[list[float]] = []
-    for record in records:
-        network = load_dgn(record)
-        picks = record.picks()[name]
-        measured.append((*_diminishing(network, table), same_sets(network, table, picks)))
-        recalls.append([float(hits_at(k, picks, gold).macro.recall) for k in KS])
+    recalls = [[float(hits_at(k, of, gold).macro.recall) for k in KS] for _, of in networks]
+    measured = [(*_diminishing(one, table), _same_sets(one, table, of)) for one, of in networks]
     return Regime(
         variant,
-        _start_of(records[0]),
+        settings,
         {k: Spread.of([of[place] for of in recalls]) for place, k in enumerate(KS)},
         *(Spread.of(values) for values in zip(*measured, strict=True)),
+    )
+
+
+def regime_table(regimes: Sequence[Regime]) -> Iterator[str]:
+    """The regimes as a table."""
+    yield from markdown_table(
+        ["", "start", *(f"k = {k}" for k in KS), "f({v})", "kept", "uneven", "same 5"],
+        [
+            (
+                one.variant,
+                one.settings,
+                *(one.recall[k] for k in KS),
+                f"{one.alone.mean:.1f} ±{one.alone.sd:.1f}",
+                one.kept,
+                one.uneven,
+                f"{one.ranked.mean:.1%} ±{one.ranked.sd:.1%}",
+            )
+            for one in regimes
+        ],
     )
 
 
@@ -81,7 +108,7 @@ def load_dgn(record: RunRecord) -> DifferentiableGreedyNetwork:
     return network
 
 
-def same_sets(network: DifferentiableGreedyNetwork, table: PooledTable, picks: Picks) -> float:
+def _same_sets(network: DifferentiableGreedyNetwork, table: PooledTable, picks: Picks) -> float:
     """The share of the claims whose first 5 passages are those of a ranking by the first layer."""
     ranked = ranked_picks(network, table)
     sets = [[frozenset(row[:5].tolist()) for row in of] for of in (picks, ranked)]
@@ -116,10 +143,10 @@ def _diminishing(
     return means[0], means[1], means[2]
 
 
-def _start_of(record: RunRecord) -> str:
-    defaults = PooledSettings()
-    settings = {**asdict(defaults), **record.settings}
+def start_of(settings: Mapping[str, Any]) -> str:
+    """Where a run starts, in words."""
+    known = {**asdict(PooledSettings()), **settings}
     return (
-        f"α {settings['weights_start']:g}, scale {settings['scale']:g}, {settings['concave']}, "
-        f"τ {settings['temperature']:g}"
+        f"α {known['weights_start']:g}, scale {known['scale']:g}, {known['concave']}, "
+        f"τ {known['temperature']:g}"
     )

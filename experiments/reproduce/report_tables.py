@@ -16,6 +16,7 @@ from experiments.reproduce.paper import (
     gold_per_claim,
 )
 from experiments.reproduce.plan import MODELS, PAPER, UNIT
+from experiments.reproduce.regime import regime_table
 from experiments.reproduce.reproduce import NAMES, Layers, Reproduction
 from experiments.reproduce.results import KS, Row
 
@@ -191,21 +192,7 @@ def what_layers_add(found: Reproduction) -> Iterator[str]:
             "standard deviation of that share over the candidates of a claim, and the share of the "
             "claims whose 5 passages are those of a ranking by the first layer. Macro recall:",
             "",
-            *table(
-                ["", "start", *_AT_K, "f({v})", "kept", "uneven", "same 5"],
-                [
-                    (
-                        one.variant,
-                        one.settings,
-                        *(one.recall[k] for k in KS),
-                        f"{one.alone.mean:.1f} ±{one.alone.sd:.1f}",
-                        one.kept,
-                        one.uneven,
-                        f"{one.ranked.mean:.1%} ±{one.ranked.sd:.1%}",
-                    )
-                    for one in layers.regimes
-                ],
-            ),
+            *regime_table(layers.regimes),
             _explained(kind, layers),
             "",
         )

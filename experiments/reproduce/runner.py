@@ -116,14 +116,7 @@ def _train_one(
             batches = PooledBatches(table, config.fit.batch_size, 0, to_device(device))
             picks[name] = select_all(network, batches, LARGEST_K)[0].astype(np.int16)
         np.savez_compressed(folder / PICKS, **picks)
-        described = {
-            "inputs": train.dimension,
-            "features": feature_keys(config),
-            **config.to_tables(),
-        }
-        write_config(folder, ModelConfig(describe_encoder(config, train.dimension), described))
-        learned = network.encoder.state_dict().items()
-        write_arrays(folder, {name: weight.detach().cpu().numpy() for name, weight in learned})
+        save_network(folder, network, config, train.dimension)
     found = {
         "settings": run.settings,
         "best_epoch": trainer.best_epoch,
@@ -136,6 +129,14 @@ def _train_one(
     }
     # Last: where it exists, the run is finished.
     write_atomically(folder / RUN, json.dumps(found) + "\n")
+
+
+def save_network(folder: Path, network: SelectionNetwork, config: RunConfig, inputs: int) -> None:
+    """Write the model of a run, which `load_network` and `Selector.from_pretrained` read."""
+    described = {"inputs": inputs, "features": feature_keys(config), **config.to_tables()}
+    write_config(folder, ModelConfig(describe_encoder(config, inputs), described))
+    learned = network.encoder.state_dict().items()
+    write_arrays(folder, {name: weight.detach().cpu().numpy() for name, weight in learned})
 
 
 @torch.no_grad()
