@@ -16,7 +16,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,11 +26,12 @@ import torch
 from dgn.apps.cli.options import positive
 from dgn.errors import DGNError, InvalidInput
 from dgn.files import write_atomically
-from dgn.learn import Trainer, build_network, select_all
-from dgn.learn.families.pooled_table import PooledTable
-from dgn.learn.networks import DifferentiableGreedyNetwork
+from dgn.learn import Trainer, build_network, select_all, to_device
+from dgn.learn.families.pooled_table import PooledBatches, PooledTable
+from dgn.learn.networks import DifferentiableGreedyNetwork, SelectionNetwork
 from dgn.learn.setup import batches_of, read_tables
 from experiments.reproduce.analysis import Picks
+from experiments.reproduce.candidates import varied
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import PAPER, STARTS, PlannedRun
 from experiments.reproduce.regime import (
@@ -42,7 +43,7 @@ from experiments.reproduce.regime import (
 from experiments.reproduce.results import read_run
 from experiments.reproduce.runner import LARGEST_K, config_of, save_network
 
-_VALIDATION = 300
+VALIDATION = 300
 """So many of the claims that choose choose the epoch: the first ones."""
 
 
@@ -71,10 +72,10 @@ class _Measured:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         out: Path = options.reproduction
-        self._folders = FeatureFolders.under(out / "features" / PAPER)
+        self._folders, self._runs = FeatureFolders.under(out / "features" / PAPER), out / "runs"
         self._report = PooledTable.load(self._folders.report)
-        best, self._trials = _best_of(out, "DGN")
-        searched, _ = _best_of(out, "DGN, start searched")
+        best, self._trials = best_of(out, "DGN")
+        searched, _ = best_of(out, "DGN, start searched")
         self._variants: dict[str, dict[str, Any]] = {
             "DGN, the paper's start": best,
             **{name: {**best, **start} for name, start in STARTS.items()},
@@ -87,31 +88,14 @@ class _Measured:
         for seed in range(self._options.seeds):
             for name, settings in self._variants.items():
                 started = time.perf_counter()
-                self._networks.setdefault(name, []).append(self._train(name, settings, seed))
+                few = few_claims(settings, self._options.claims, self._options.epochs)
+                run = PlannedRun("starts", name, seed, PAPER, few)
+                network = train_few(run, self._folders, self._runs / run.folder)
+                assert isinstance(network, DifferentiableGreedyNetwork)  # noqa: S101
+                found = (network, picks_on(network, self._report))
+                self._networks.setdefault(name, []).append(found)
                 yield f"{name}, seed {seed}: {time.perf_counter() - started:.0f} s"
             self._write(seed + 1)
-
-    def _train(
-        self, name: str, settings: dict[str, Any], seed: int
-    ) -> tuple[DifferentiableGreedyNetwork, Picks]:
-        few = {"max_queries": self._options.claims, "epochs": self._options.epochs, "patience": 0}
-        batch_size = 2 ** max(2, round(np.log2(self._options.claims / 64)))
-        run = PlannedRun("", "", seed, PAPER, {**settings, **few, "batch_size": batch_size})
-        config = config_of(run, {PAPER: self._folders}, "cpu")
-        train, choose = read_tables(config)
-        choose = cast("PooledTable", choose).rows(np.arange(min(_VALIDATION, len(choose))))
-        network = build_network(config, train.dimension)
-        assert isinstance(network, DifferentiableGreedyNetwork)  # noqa: S101
-        cpu = torch.device("cpu")
-        learn, validate, report = (
-            batches_of(one, config, cpu) for one in (train, choose, self._report)
-        )
-        Trainer(network, learn, validate, config.fit).run()
-        plain = "".join(c if c.isalnum() or c == "." else "-" for c in name)
-        folder: Path = self._options.reproduction / "runs" / "starts" / f"{plain}-seed{seed}"
-        folder.mkdir(parents=True, exist_ok=True)
-        save_network(folder, network, config, train.dimension)
-        return network, select_all(network, report, LARGEST_K)[0]
 
     def _write(self, seeds: int) -> None:
         regimes: list[Regime] = [
@@ -126,7 +110,7 @@ class _Measured:
             f"{options.epochs} --seeds {options.seeds} --out FILE`",
             "",
             f"{seeds} seeds, each with its own {options.claims:,} claims to learn from, "
-            f"{options.epochs} epochs; the first {_VALIDATION} claims that choose decide which "
+            f"{options.epochs} epochs; the first {VALIDATION} claims that choose decide which "
             "epoch is kept, and "
             f"{len(self._report):,} other claims are reported (macro recall, mean ± standard "
             f"deviation over seeds). Searches: {self._trials} trials each, with "
@@ -142,7 +126,40 @@ class _Measured:
         write_atomically(options.out, "\n".join(lines) + "\n")
 
 
-def _best_of(out: Path, model: str) -> tuple[dict[str, Any], int]:
+def few_claims(settings: Mapping[str, Any], claims: int, epochs: int) -> dict[str, Any]:
+    """The settings of a run with few claims and epochs."""
+    batch_size = 2 ** max(2, round(np.log2(claims / 64)))
+    few = {"max_queries": claims, "epochs": epochs, "patience": 0, "batch_size": batch_size}
+    return {**settings, **few}
+
+
+def train_few(run: PlannedRun, folders: FeatureFolders, folder: Path) -> SelectionNetwork:
+    """Train a run; the first of the claims that choose choose its epoch.
+
+    Args:
+        run: The run.
+        folders: The features.
+        folder: Where the model is kept.
+    """
+    config = config_of(run, {PAPER: folders}, "cpu")
+    train, choose = (cast("PooledTable", one) for one in read_tables(config))
+    choose = choose.rows(np.arange(min(VALIDATION, len(choose))))
+    network, cpu = build_network(config, train.dimension), torch.device("cpu")
+    learn, validate = (
+        batches_of(varied(one, run.candidates), config, cpu) for one in (train, choose)
+    )
+    Trainer(network, learn, validate, config.fit).run()
+    folder.mkdir(parents=True, exist_ok=True)
+    save_network(folder, network, config, train.dimension)
+    return network
+
+
+def picks_on(network: SelectionNetwork, table: PooledTable) -> Picks:
+    """What a network selects from the claims of a table."""
+    return select_all(network, PooledBatches(table, 256, 0, to_device("cpu")), LARGEST_K)[0]
+
+
+def best_of(out: Path, model: str) -> tuple[dict[str, Any], int]:
     """The settings of the best trial of a search, and the number of trials."""
     name = model.replace(", ", "--").replace(" ", "-")
     records = [

@@ -134,7 +134,7 @@ STARTS: dict[str, dict[str, float]] = {
 the paper's own is at neither end of the scale (see `regime.py`)."""
 
 LEARNING_RATES = {"ten times the best learning rate": 10.0, "the best": 1.0, "a tenth of it": 0.1}
-IMBALANCES = ("1 per gold", "as they are", "3 pages", "6 pages")
+IMBALANCES = ("1 per gold", "as they are", "4 pages")
 """Of training claims: one other passage for each gold one, their own page, or with the pages of
 other claims; see `candidates.varied`."""
 IMBALANCE_MODELS = ("DGN", "Encoder, listwise", "Encoder", "Encoder, no weight")

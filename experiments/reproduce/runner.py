@@ -123,7 +123,7 @@ def _train_one(
         "stopped": trainer.stopped,
         "parameters": parameter_count(network),
         "machine": name_of(device),
-        "accepted": _accepted_share(network, validation),
+        "accepted": accepted_share(network, validation),
         "others_per_gold": others_per_gold(train),
         "reports": [asdict(report) for report in trainer.reports],
     }
@@ -140,7 +140,7 @@ def save_network(folder: Path, network: SelectionNetwork, config: RunConfig, inp
 
 
 @torch.no_grad()
-def _accepted_share(network: SelectionNetwork, batches: Batches) -> float | None:
+def accepted_share(network: SelectionNetwork, batches: Batches) -> float | None:
     """The share of all passages that a pointwise encoder calls evidence: a probability over ½."""
     if not isinstance(network, PointwiseNetwork):
         return None
