@@ -95,10 +95,8 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FEW = ["--trials", "2", "--seeds", "2", "--study-seeds", "1", "--epochs", "1", "--workers", "2"]
 SOME_MODELS = [
     "Encoder",
-    "DeepEncoder",
     "Encoder, listwise",
     "DGN",
-    "DGN, cumulative",
     "DGN, start searched",
     "Encoder, listwise, tuned",
     "DGN, tuned",
@@ -114,7 +112,7 @@ def test_from_official_files_to_the_report(
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert re.match(r"Training: at most \d+ (seconds|minutes) on .* for (\d+) of \2 runs", printed)
-    for name in ("TF-IDF, words", "Top-k", "Encoder, listwise", "DeepEncoder", "DGN, tuned"):
+    for name in ("TF-IDF, words", "Top-k", "Encoder, listwise", "DGN, tuned"):
         assert name in printed
     report = (out / "report" / "report.md").read_text()
     assert "reported on paper_test.jsonl" in report
@@ -140,13 +138,12 @@ def test_from_official_files_to_the_report(
     assert numbers["studies"]["dgn_weights_equal"]
     assert [one["name"] for one in numbers["harder"]][-1] == "2 claims joined"
     regimes = {one["variant"]: one for one in numbers["layers"]["paper"]["regimes"]}
-    assert set(STARTS) | {"DGN", "DGN, cumulative", "DGN, start searched"} == set(regimes)
+    assert set(STARTS) | {"DGN", "DGN, start searched"} == set(regimes)
     assert all(0 < one["kept"]["mean"] < 1 < one["alone"]["mean"] for one in regimes.values())
     imbalance = numbers["studies"]["imbalance"]
     assert [one["model"] for one in imbalance[::3]] == list(IMBALANCE_MODELS)
     others = [one["others_per_gold"] for one in imbalance[:3]]
-    assert others[0] == 1
-    assert others == sorted(others)
+    assert others[0] <= 1 < others[1] < others[2]
     figures = ("recall", "epochs", "candidates", "temperature", "imbalance", "weight", "soft")
     for figure in (*figures, "proofs"):
         assert (out / "report" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
