@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dgn.apps.cli.options import positive, show_progress
-from dgn.errors import DGNError, require_extra
+from dgn.errors import DGNError, InvalidInput, require_extra
+from experiments.reproduce.plan import MODELS, RECIPES, STUDIES, STUDY_MODELS, Effort
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,6 +48,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--study-seeds", type=positive, default=2, help="of each point of a study (default 2)"
     )
     parser.add_argument("--no-studies", action="store_true", help="the tables alone")
+    parser.add_argument(
+        "--studies",
+        nargs="+",
+        metavar="NAME",
+        choices=STUDIES,
+        help=f"these studies alone: {', '.join(STUDIES)}",
+    )
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        metavar="NAME",
+        choices=tuple(MODELS),
+        help="these trained rows of the tables alone, for example: DGN 'Encoder, listwise'; the "
+        f"names are: {'; '.join(MODELS)}",
+    )
+    parser.add_argument(
+        "--claims", type=positive, metavar="N", help="each run learns from N claims, drawn by seed"
+    )
+    parser.add_argument(
+        "--skip-bad", action="store_true", help="skip broken rows, count and list them"
+    )
     parser.add_argument("--epochs", type=positive, help="in place of each model's own")
     parser.add_argument("--workers", type=positive, default=1, help="parallel runs (default 1)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
@@ -71,23 +93,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     require_extra("The reproduction", package="torch", extra="train")
-    from experiments.reproduce.plan import MODELS, RECIPES, Effort
+    from experiments.reproduce.estimate import estimated_time
     from experiments.reproduce.reproduce import Request, features, reproduce
     from experiments.reproduce.training import train_everything
 
-    models = tuple(MODELS) if options.recipe == "both" else RECIPES[options.recipe]
-    studies = options.recipe != "tuned" and not options.no_studies
-    effort = Effort(
-        models, options.trials, options.seeds, options.study_seeds, studies, options.epochs
-    )
+    effort = _effort(options)
     request = Request(
-        options.data, options.vectors, options.out, effort, options.workers, options.device
+        options.data,
+        options.vectors,
+        options.out,
+        effort,
+        options.workers,
+        options.device,
+        options.skip_bad,
     )
+
+    def estimate() -> None:
+        print(estimated_time(effort, options.out, options.workers, options.device), flush=True)
+
     found = None
     with show_progress("reproducing") as update:
-        if options.only == "features":
+        if options.only != "train":
             features(request, update)
-        elif options.only == "train":
+        if options.only != "features":
+            estimate()
+        if options.only == "train":
             train_everything(
                 effort,
                 options.out,
@@ -95,7 +125,7 @@ def _run(options: argparse.Namespace) -> int:
                 device=options.device,
                 on_progress=update,
             )
-        else:
+        elif options.only is None:
             found = reproduce(request, update)
     if found is None:
         print(f"{options.only}: {options.out}")
@@ -107,7 +137,35 @@ def _run(options: argparse.Namespace) -> int:
         recalls = "  ".join(f"{row.micro_recall[k]!s:>11}" for k in (1, 3, 5, 7))
         print(f"{row.name:<30} {recalls}")
     print(f"report: {report}")
+    for message in found.skipped[:20]:
+        print(f"skipped: {message}", file=sys.stderr)
+    if found.skipped:
+        print(f"skipped {len(found.skipped):,} broken rows in all", file=sys.stderr)
     return 0
+
+
+def _effort(options: argparse.Namespace) -> Effort:
+    recipe = tuple(MODELS) if options.recipe == "both" else RECIPES[options.recipe]
+    models = tuple(name for name in recipe if options.models is None or name in options.models)
+    if not models:
+        raise InvalidInput(
+            "models", message=f"None of the models is in the recipe {options.recipe}."
+        )
+    if options.no_studies:
+        studies = ()
+    elif options.studies is not None:
+        studies = tuple(options.studies)
+    else:
+        studies = tuple(name for name, needed in STUDY_MODELS.items() if set(needed) <= set(models))
+    return Effort(
+        models,
+        options.trials,
+        options.seeds,
+        options.study_seeds,
+        studies,
+        options.epochs,
+        options.claims,
+    )
 
 
 def _command(options: argparse.Namespace) -> str:
@@ -115,12 +173,20 @@ def _command(options: argparse.Namespace) -> str:
     words = ["python", "-m", "experiments.reproduce", options.data.name]
     words += ["--vectors", Path(options.vectors).name, "--out", "OUT", "--recipe", options.recipe]
     words += ["--trials", str(options.trials), "--seeds", str(options.seeds)]
+    if options.models:
+        words += ["--models", *options.models]
     if options.no_studies:
         words.append("--no-studies")
-    elif options.recipe != "tuned":
+    elif options.studies:
+        words += ["--studies", *options.studies]
+    if options.recipe != "tuned" and not options.no_studies:
         words += ["--study-seeds", str(options.study_seeds)]
     if options.epochs:
         words += ["--epochs", str(options.epochs)]
+    if options.claims:
+        words += ["--claims", str(options.claims)]
+    if options.skip_bad:
+        words.append("--skip-bad")
     return shlex.join(words)
 
 

@@ -185,6 +185,36 @@ def mean_recalls(
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """What a model changes against greedy, as shares of the gold that greedy misses (micro).
+
+    Attributes:
+        found: Gold that the model selects and greedy does not.
+        lost: Gold that greedy selects and the model does not.
+    """
+
+    found: float
+    lost: float
+
+
+def exchanged(k: int, greedy: Picks, model: Sequence[Picks], gold: NDArray[np.bool_]) -> Exchange:
+    """What a model exchanges among the first k passages, averaged over its seeds."""
+    before = _selected(greedy[:, :k], gold.shape[1]) & gold
+    missed = max(1, int((gold & ~before).sum()))
+    after = [_selected(picks[:, :k], gold.shape[1]) & gold for picks in model]
+    return Exchange(
+        float(np.mean([(now & ~before).sum() for now in after])) / missed,
+        float(np.mean([(before & ~now).sum() for now in after])) / missed,
+    )
+
+
+def _selected(picks: Picks, width: int) -> NDArray[np.bool_]:
+    member = np.zeros((len(picks), width + 1), np.bool_)
+    np.put_along_axis(member, picks, True, axis=1)  # −1, none, is the last column
+    return member[:, :width]
+
+
+@dataclass(frozen=True)
 class SoftGap:
     """The soft search of training at one temperature against the argmax of run time.
 

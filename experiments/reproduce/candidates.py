@@ -1,4 +1,4 @@
-"""The reported claims with more candidates: the distance to the setting of the paper.
+"""Claims with more or fewer candidates: the distance to the setting of the paper, and imbalance.
 
 The paper's claims have all pages of their evidence, and 16.5% of them need more than one. Ours need
 one. So we measure the same networks, trained on one page, with the pages of other claims added, and
@@ -22,6 +22,37 @@ def harder_sets(table: PooledTable) -> dict[str, PooledTable]:
     """The claims as they are, with more pages, and joined, by name."""
     more = {f"{pages} pages": with_pages(table, pages) for pages in PAGES}
     return {ONE_PAGE: table, **more, JOINED: joined(table)}
+
+
+def varied(table: PooledTable, candidates: str) -> PooledTable:
+    """The claims with the candidates of one of `plan.IMBALANCES`."""
+    if candidates == "as they are":
+        return table
+    if candidates == "1 per gold":
+        return thinned(table)
+    return with_pages(table, int(candidates.removesuffix(" pages")))
+
+
+def thinned(table: PooledTable, seed: int = 0) -> PooledTable:
+    """Every claim with its gold, and at most as many other passages, drawn at random."""
+    random = np.random.default_rng(seed)
+    kept = table.gold.copy()
+    for start, end in zip(table.offsets[:-1], table.offsets[1:], strict=True):
+        others = np.flatnonzero(~table.gold[start:end]) + start
+        wanted = min(len(others), max(1, int(table.gold[start:end].sum())))
+        kept[random.choice(others, wanted, replace=False)] = True
+    counts = np.add.reduceat(kept.astype(np.int64), table.offsets[:-1])
+    return replace(
+        table,
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        candidates=table.candidates[kept],
+        gold=table.gold[kept],
+    )
+
+
+def others_per_gold(table: PooledTable) -> float:
+    """The number of passages that are not gold, for each one that is."""
+    return float((~table.gold).sum() / max(1, table.gold.sum()))
 
 
 def with_pages(table: PooledTable, pages: int, seed: int = 0) -> PooledTable:

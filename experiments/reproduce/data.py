@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgn.data import Dataset
+from dgn.data import Dataset, Problems
 from dgn.data.store import BuildProgress, build_store
-from dgn.errors import InvalidInput
+from dgn.errors import BrokenInput, InvalidInput
+from dgn.files import write_atomically
 from dgn.learn.families import FeatureOptions
 from dgn.learn.features import build_features
+from dgn.text.vectors import holds_words
 from experiments.reproduce.plan import PAPER, UNIT
 
 _ALLOWED = (
@@ -21,6 +24,7 @@ _DEVS = ("paper_dev.jsonl", "shared_task_dev.jsonl", "dev.jsonl")
 _TESTS = ("paper_test.jsonl", "test.jsonl")
 # Of one file for all purposes: the shares of the pages to learn from, and to learn or choose from.
 _LEARN, _CHOOSE = 0.6, 0.8
+_SKIPPED = "skipped.json"
 _LARGE = 1000
 """A dev file with this many claims is divided; a smaller one is reported as a whole."""
 
@@ -45,7 +49,11 @@ class DataLayout:
 
 
 def find_layout(
-    folder: Path, work: Path, on_progress: Callable[[str], None] = lambda _: None
+    folder: Path,
+    work: Path,
+    on_progress: Callable[[str], None] = lambda _: None,
+    *,
+    skip_bad: bool = False,
 ) -> DataLayout:
     """The layout of a data folder.
 
@@ -53,6 +61,7 @@ def find_layout(
         folder: The data folder.
         work: The folder for a page store, if one must be built.
         on_progress: Called with what is being done.
+        skip_bad: Whether broken rows are skipped.
     """
     if not folder.is_dir():
         raise InvalidInput("data", message=f"The folder {folder} does not exist.")
@@ -60,7 +69,7 @@ def find_layout(
     dev, test = _first(folder, _DEVS), _first(folder, _TESTS)
     if dev is None:
         raise InvalidInput("data", message=f"{folder} has no dev claims; it needs {_ALLOWED}.")
-    pages = _find_pages(folder, work, on_progress)
+    pages = _find_pages(folder, work, on_progress, skip_bad)
     files = sorted(folder.glob("train*.jsonl"))
     learned = " + ".join(path.name for path in files)
 
@@ -76,7 +85,7 @@ def find_layout(
     if test is not None:
         said = f"trained on {learned}; {dev.name} chooses; reported on {test.name}"
         return DataLayout(name, whole, Dataset(dev, pages), Dataset(test, pages), said)
-    if sum(1 for _ in Dataset(dev, pages).examples()) >= _LARGE:
+    if sum(1 for _ in Dataset(dev, pages).examples(Problems(skip=skip_bad))) >= _LARGE:
         choose, report = parts(dev, 0.5)
         said = f"trained on {learned}; {dev.name} divided by its pages: one half chooses, the "
         return DataLayout(name, whole, choose, report, said + "other half is reported")
@@ -91,7 +100,9 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path | None:
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
-def _find_pages(folder: Path, work: Path, on_progress: Callable[[str], None]) -> Path | None:
+def _find_pages(
+    folder: Path, work: Path, on_progress: Callable[[str], None], skip_bad: bool
+) -> Path | None:
     """A folder of pages, a store, or a store of FEVER's wiki-pages; None for our own rows."""
     for known in (folder / "docs", folder / "pages.db"):
         if known.exists():
@@ -104,8 +115,31 @@ def _find_pages(folder: Path, work: Path, on_progress: Callable[[str], None]) ->
         def show(progress: BuildProgress) -> None:
             on_progress(f"page store: {progress.pages:,} pages")
 
-        build_store(folder / "wiki-pages", store, on_progress=show)
+        problems = Problems(skip=skip_bad, on_skip=(skipped := _Skipped()).add)
+        build_store(folder / "wiki-pages", store, problems, show)
+        skipped.write(work)
     return store
+
+
+class _Skipped:
+    """The broken rows that a step skipped, kept next to what it made."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def add(self, problem: BrokenInput) -> None:
+        self.messages.append(str(problem))
+
+    def write(self, folder: Path) -> None:
+        if self.messages:
+            write_atomically(folder / _SKIPPED, json.dumps(self.messages, indent=1) + "\n")
+
+
+def skipped_rows(out: Path) -> tuple[str, ...]:
+    """All broken rows that were skipped on the way to the features, each of them once."""
+    files = (out / _SKIPPED, *sorted((out / "features").glob(f"*/*/{_SKIPPED}")))
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in files if path.is_file()]
+    return tuple(dict.fromkeys(message for messages in found for message in messages))
 
 
 @dataclass(frozen=True)
@@ -133,8 +167,7 @@ def vectors_of(kind: str, vectors: str) -> tuple[str, bool]:
     """
     if kind == UNIT:
         return vectors, True
-    whole_words = vectors.endswith((".vec", ".vec.gz", ".bin"))
-    return f"all-tokens:{vectors}" if whole_words else vectors, False
+    return f"all-tokens:{vectors}" if holds_words(vectors) else vectors, False
 
 
 def make_features(
@@ -143,6 +176,8 @@ def make_features(
     folder: Path,
     kinds: tuple[str, ...] = (PAPER, UNIT),
     on_progress: Callable[[str], None] = lambda _: None,
+    *,
+    skip_bad: bool = False,
 ) -> None:
     """Embed what is not embedded yet, into a folder for each kind of features."""
     parts = {**layout.train, "choose": layout.choose, "report": layout.report}
@@ -150,4 +185,9 @@ def make_features(
         source, unit = vectors_of(kind, vectors)
         for name, dataset in parts.items():
             on_progress(f"embedding {name} ({kind})")
-            build_features(dataset, folder / kind / name, FeatureOptions(source, unit=unit))
+            problems = Problems(skip=skip_bad, on_skip=(skipped := _Skipped()).add)
+            made = build_features(
+                dataset, folder / kind / name, FeatureOptions(source, unit=unit), problems
+            )
+            if made.made:
+                skipped.write(folder / kind / name)

@@ -13,8 +13,9 @@ from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from dgn.files import save_figure
 from experiments.reproduce.paper import CLAIMS, TABLE_1
-from experiments.reproduce.reproduce import Harder, Reproduction, Studies
+from experiments.reproduce.reproduce import Harder, Reproduction
 from experiments.reproduce.results import KS, EpochCurve, Row, Spread, StudyPoint
+from experiments.reproduce.studies import Studies
 
 # The type of its settings is too large for a type checker.
 _matplotlib: Any = matplotlib
@@ -38,14 +39,16 @@ def draw_figures(found: Reproduction, folder: Path) -> list[str]:
     }
     studies = found.studies
     if studies is not None:
-        figures |= {
-            "epochs": lambda: _epochs(studies.curves),
-            "temperature": lambda: _temperature(studies.temperature),
-            "imbalance": lambda: _imbalance(studies),
-            "claims": lambda: _claims(studies.claims, found),
-            "soft": lambda: _soft(studies),
-            "proofs": lambda: _proofs(studies),
-        }
+        drawn: tuple[tuple[str, object, Callable[[], Figure]], ...] = (
+            ("epochs", studies.curves, lambda: _epochs(studies.curves)),
+            ("temperature", studies.temperature, lambda: _temperature(studies.temperature)),
+            ("imbalance", studies.imbalance, lambda: _imbalance(studies)),
+            ("weight", studies.weight, lambda: _weight(studies)),
+            ("claims", studies.claims, lambda: _claims(studies.claims, found)),
+            ("soft", studies.soft, lambda: _soft(studies)),
+            ("proofs", studies.proofs.certified, lambda: _proofs(studies)),
+        )
+        figures |= {name: draw for name, numbers, draw in drawn if numbers}
     for name, draw in figures.items():
         figure = draw()
         for axes in figure.axes:
@@ -117,7 +120,7 @@ def _candidates(harder: Sequence[Harder]) -> Figure:
 def _epochs(curves: Sequence[EpochCurve]) -> Figure:
     """Losses on the left, recall on the right; one colour for each learning rate."""
     figure, (losses, recalls) = _new(2, width=5.0)
-    for curve, colour in zip(curves, ("#2ca02c", "#9467bd"), strict=True):
+    for curve, colour in zip(curves, ("#c44e52", "#2ca02c", "#9467bd"), strict=True):
         _band(losses, curve.loss, colour, "-", f"training, {curve.variant}")
         _band(losses, curve.validation_loss, colour, "--", f"validation, {curve.variant}")
         _band(recalls, curve.recall_at_7, colour, "-", curve.variant)
@@ -159,10 +162,26 @@ def _temperature(points: Sequence[StudyPoint]) -> Figure:
 
 
 def _imbalance(studies: Studies) -> Figure:
+    figure, panels = _new(2)
+    for panel, k in zip(panels, (1, 5), strict=True):
+        for model in dict.fromkeys(one.model for one in studies.imbalance):
+            own = [one for one in studies.imbalance if one.model == model]
+            colour = COLOURS.get(model, "#e6ab02")
+            x = [one.others_per_gold for one in own]
+            _line(panel, x, [one.recall[k] for one in own], colour, model)
+        panel.set_xscale("log")
+        panel.set(xlabel="other passages per gold passage, in training", title=f"k = {k}")
+        _at_least_this_high(panel, 0.1)
+    panels[0].set_ylabel("recall (micro), claims as they are")
+    panels[1].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _weight(studies: Studies) -> Figure:
     figure, panels = _new(3, width=4.4)
-    encoders = [point for point in studies.imbalance if point.variant.startswith("Encoder")]
+    encoders = [point for point in studies.weight if point.variant.startswith("Encoder")]
     weights = [float(point.variant.partition(" ")[2]) for point in encoders]
-    dgn = next(point for point in studies.ablation if point.variant == "DGN")
+    dgn = next(point for point in studies.weight if point.variant.startswith("DGN"))
     level = {"mean": dgn.mean.mean, "first": dgn.recalls[0].mean}
     for panel, (title, of), key in zip(panels, _MEAN_AND_FIRST, level, strict=False):
         _line(panel, weights, [of(point) for point in encoders], COLOURS["Encoder"], "Encoder")

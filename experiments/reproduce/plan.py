@@ -16,16 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from dgn.learn.search_space import Dimension, parse_dimension
+from dgn.errors import InvalidInput
+from dgn.learn.search_space import PAPER_SEARCH, Dimension, parse_dimension
 
 PAPER, UNIT = "paper", "unit"
 """The two kinds of features: means over all tokens as they are, and over words, of length 1."""
 
-_SEARCH = ("learning_rate=1e-4:1e-2:log", "width=64:300")
-_TEMPERATURE, _POSITIVE_WEIGHT = "temperature=1:10:log", "positive_weight=1:20:log"
+*_SEARCH, _TEMPERATURE = PAPER_SEARCH
+_POSITIVE_WEIGHT = "positive_weight=1:20:log"
+_START = ("weights_start=0.03:1:log", "scale=1:100:log", "concave=log,sqrt,one-minus-exp")
 _REGULARIZED = (*_SEARCH, "dropout=0,0.1,0.3", "scale=1:30:log", "weight_decay=0.01:1:log")
 _OUR_LAYERS = ("layers=1:7", _TEMPERATURE)
 _DEEP = {"architecture": "deep-encoder", "widths": [701, 702, 300]}
+_DEEP_DGN = {"widths": [1439, 1439, 1439, 254]}
+"""The paper gives 4,943K parameters and no widths; with these there are 4,943,473."""
 _LISTWISE = {"encoder_loss": "listwise"}
 _ANNEALED = {"annealing": "geometric", "min_temperature": 1e-3}
 _PAPER: dict[str, Any] = {"optimizer": "adam", "layers": 7, "epochs": 20, "patience": 5}
@@ -55,6 +59,10 @@ class Model:
     settings: dict[str, Any]
     search: tuple[str, ...]
 
+    def is_dgn(self, kind: str) -> bool:
+        """Whether it is a DGN on this kind of features."""
+        return self.features == kind and "architecture" not in self.settings
+
 
 MODELS = {
     model.name: model
@@ -81,6 +89,14 @@ MODELS = {
         Model("DGN", PAPER, _PAPER, (*_SEARCH, _TEMPERATURE)),
         Model("DGN, annealed", PAPER, {**_PAPER, **_ANNEALED}, (*_SEARCH, _TEMPERATURE)),
         Model("DGN, ordered", PAPER, {**_PAPER, "assignment": "ordered"}, (*_SEARCH, _TEMPERATURE)),
+        Model(
+            "DGN, cumulative",
+            PAPER,
+            {**_PAPER, "assignment": "cumulative"},
+            (*_SEARCH, _TEMPERATURE),
+        ),
+        Model("DGN, start searched", PAPER, _PAPER, (*_SEARCH, _TEMPERATURE, *_START)),
+        Model("Deep DGN", PAPER, {**_PAPER, **_DEEP_DGN}, (*_SEARCH, _TEMPERATURE)),
         Model(
             "Encoder, tuned",
             UNIT,
@@ -110,6 +126,18 @@ RECIPES = {
 
 TEMPERATURES = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 10.0)
 POSITIVE_WEIGHTS = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0)
+STARTS: dict[str, dict[str, float]] = {
+    f"α {weights:g}, scale {scale:g}": {"weights_start": weights, "scale": scale, "temperature": 1}
+    for weights, scale in ((0.3, 3.0), (0.1, 10.0), (0.05, 30.0))
+}
+"""Where the DGN starts. Small weights on large features give a function that diminishes strongly;
+the paper's own is at neither end of the scale (see `regime.py`)."""
+
+LEARNING_RATES = {"ten times the best learning rate": 10.0, "the best": 1.0, "a tenth of it": 0.1}
+IMBALANCES = ("1 per gold", "as they are", "4 pages")
+"""Of training claims: one other passage for each gold one, their own page, or with the pages of
+other claims; see `candidates.varied`."""
+IMBALANCE_MODELS = ("DGN", "Encoder, listwise", "Encoder", "Encoder, no weight")
 SHARES_OF_CLAIMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 ABLATIONS: dict[str, dict[str, Any]] = {
     "labels `ordered`": {"assignment": "ordered"},
@@ -122,6 +150,17 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "average of weights": {"ema_decay": 0.995},
     "a tenth of the learning rate": {},
 }
+STUDY_MODELS = {
+    "start": ("DGN",),
+    "temperature": ("DGN",),
+    "weight": ("DGN", "Encoder"),
+    "imbalance": ("DGN", "Encoder", "Encoder, listwise"),
+    "ablation": ("DGN",),
+    "claims": ("DGN",),
+    "epochs": ("DGN",),
+}
+"""The studies, and the models whose best settings each of them varies."""
+STUDIES = tuple(STUDY_MODELS)
 
 
 @dataclass(frozen=True)
@@ -134,6 +173,8 @@ class PlannedRun:
         seed: The seed.
         features: The kind of features.
         settings: What differs from the defaults.
+        candidates: One of IMBALANCES: the passages of the claims to learn from, and of those that
+            choose.
     """
 
     study: str
@@ -141,6 +182,7 @@ class PlannedRun:
     seed: int
     features: str
     settings: dict[str, Any]
+    candidates: str = "as they are"
 
     @property
     def folder(self) -> str:
@@ -150,8 +192,8 @@ class PlannedRun:
 
     @property
     def is_reported(self) -> bool:
-        """Whether it is a row of a table: it selects from the reported claims, and is kept."""
-        return self.study == "table"
+        """Whether it is scored on the reported claims: it selects from them, and is kept."""
+        return self.study in ("table", "start", "imbalance")
 
 
 @dataclass(frozen=True)
@@ -163,16 +205,28 @@ class Effort:
         trials: The number of trials of the search of each model.
         seeds: The number of seeds of the tables.
         study_seeds: The number of seeds of each point of a study.
-        studies: Whether the studies are run at all.
+        studies: The names of the studies.
         epochs: The number of epochs, in place of each model's own.
+        claims: The number of claims that every run learns from; None for all. Each seed draws its
+            own.
     """
 
     models: tuple[str, ...] = tuple(MODELS)
     trials: int = 20
     seeds: int = 5
     study_seeds: int = 2
-    studies: bool = True
+    studies: tuple[str, ...] = STUDIES
     epochs: int | None = None
+    claims: int | None = None
+
+    def __post_init__(self) -> None:
+        needed = {name for study in self.studies for name in STUDY_MODELS[study]}
+        if missing := needed.difference(self.models):
+            raise InvalidInput(
+                "models",
+                message=f"The studies {', '.join(self.studies)} need the models "
+                f"{'; '.join(sorted(missing))}; add them, or choose other studies.",
+            )
 
 
 def plan_search(effort: Effort, claims: int, inputs: int) -> list[PlannedRun]:
@@ -206,8 +260,12 @@ def plan_tables(
         for name in effort.models
         for seed in range(effort.seeds)
     ]
-    if effort.studies:
-        runs += _studies(effort, claims, best)
+    runs += [
+        run
+        for study in effort.studies
+        for seed in range(effort.study_seeds)
+        for run in _study(study, seed, effort.claims or claims, best)
+    ]
     return [_completed(run, effort, claims) for run in runs]
 
 
@@ -238,43 +296,58 @@ def _draw(dimension: Dimension, random: np.random.Generator) -> Any:
 
 def _completed(run: PlannedRun, effort: Effort, claims: int) -> PlannedRun:
     """The run with a batch size that gives about 64 steps per epoch."""
-    claims = run.settings.get("max_queries", claims)
-    batch_size = 2 ** min(8, max(2, round(math.log2(max(claims, 1) / 64))))
-    settings = {**run.settings, "batch_size": batch_size}
+    settings = dict(run.settings)
+    if effort.claims is not None:
+        settings.setdefault("max_queries", min(effort.claims, claims))
+    claims = settings.get("max_queries", claims)
+    settings["batch_size"] = 2 ** min(8, max(2, round(math.log2(max(claims, 1) / 64))))
     if effort.epochs is not None:
         settings["epochs"] = effort.epochs
     return dataclasses.replace(run, settings=settings)
 
 
-def _studies(
-    effort: Effort, training_claims: int, best: Mapping[str, dict[str, Any]]
+def _study(
+    study: str, seed: int, training_claims: int, best: Mapping[str, dict[str, Any]]
 ) -> Iterator[PlannedRun]:
-    """Variations of the paper's DGN and of its Encoder, at their best settings."""
-    dgn, encoder = best["DGN"], best["Encoder"]
+    """Variations of the paper's models, at their best settings."""
+    dgn = best["DGN"]
 
-    def varied(study: str, variant: str, seed: int, settings: dict[str, Any]) -> PlannedRun:
+    def varied(variant: str, settings: dict[str, Any]) -> PlannedRun:
         return PlannedRun(study, variant, seed, PAPER, settings)
 
-    for seed in range(effort.study_seeds):
+    if study == "start":
+        for name, start in STARTS.items():
+            yield varied(name, {**dgn, **start})
+    elif study == "temperature":
         for temperature in TEMPERATURES:
             fixed = {**dgn, "temperature": temperature}
-            yield varied("temperature", f"fixed {temperature}", seed, fixed)
-            yield varied("temperature", f"annealed {temperature}", seed, {**fixed, **_ANNEALED})
+            yield varied(f"fixed {temperature}", fixed)
+            yield varied(f"annealed {temperature}", {**fixed, **_ANNEALED})
+    elif study == "weight":
         for weight in POSITIVE_WEIGHTS:
-            weighted = {**encoder, "positive_weight": weight}
-            yield varied("imbalance", f"Encoder {weight}", seed, weighted)
+            weighted = {**best["Encoder"], "positive_weight": weight}
+            yield varied(f"Encoder {weight}", weighted)
+        for weight in (POSITIVE_WEIGHTS[0], POSITIVE_WEIGHTS[-1]):
+            yield varied(f"DGN {weight}", {**dgn, "positive_weight": weight})
+    elif study == "imbalance":
+        unweighted = {**best["Encoder"], "positive_weight": 1.0}
+        settings = {**best, "Encoder, no weight": unweighted}
+        for name in IMBALANCE_MODELS:
+            for candidates in IMBALANCES:
+                run = varied(f"{name}: {candidates}", settings[name])
+                yield dataclasses.replace(run, candidates=candidates)
+    elif study == "ablation":
         for name, change in ABLATIONS.items():
             settings = {**dgn, **change}
             if "tenth" in name:
                 settings["learning_rate"] = dgn["learning_rate"] / 10
-            yield varied("ablation", name, seed, settings)
+            yield varied(name, settings)
+    elif study == "claims":
         for share in SHARES_OF_CLAIMS:
             claims = max(1, round(share * training_claims))
-            yield varied("claims", f"{claims}", seed, {**dgn, "max_queries": claims})
+            yield varied(f"{claims}", {**dgn, "max_queries": claims})
+    elif study == "epochs":
         # The paper's figure: no early stop, so that the curves are whole.
-        whole = {**dgn, "patience": 0}
-        yield varied("epochs", "the best learning rate", seed, whole)
-        low = {**whole, "learning_rate": dgn["learning_rate"] / 10}
-        yield varied("epochs", "a tenth of it", seed, low)
-    for weight in (POSITIVE_WEIGHTS[0], POSITIVE_WEIGHTS[-1]):
-        yield varied("imbalance", f"DGN {weight}", 0, {**dgn, "positive_weight": weight})
+        for name, factor in LEARNING_RATES.items():
+            rate = dgn["learning_rate"] * factor
+            yield varied(name, {**dgn, "patience": 0, "learning_rate": rate})

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dgn.files import write_atomically
 from experiments.reproduce.figures import draw_figures
-from experiments.reproduce.paper import TABLE_1
+from experiments.reproduce.markdown import percent
+from experiments.reproduce.paper import COVERED, LARGEST_K, TABLE_1
 from experiments.reproduce.report_studies import studies_of
 from experiments.reproduce.report_tables import (
     diversity,
@@ -22,19 +23,16 @@ from experiments.reproduce.report_tables import (
     which_features,
 )
 from experiments.reproduce.reproduce import Reproduction
-from experiments.reproduce.stories import describe
 
-REPORT, NUMBERS, STORIES = "report.md", "report.json", "stories.md"
+REPORT, NUMBERS = "report.md", "report.json"
 
 
 def write_report(found: Reproduction, folder: Path, command: str) -> Path:
-    """Write everything into a folder; stories.md quotes the data, and the report does not."""
+    """Write everything into a folder; nothing in it quotes the data."""
     folder.mkdir(parents=True, exist_ok=True)
     draw_figures(found, folder)
     write_atomically(folder / NUMBERS, json.dumps(_numbers(found, command), indent=1) + "\n")
     write_atomically(folder / REPORT, "\n".join(_report(found, command)) + "\n")
-    quoted = [line for story in found.stories for line in (*describe(story, with_text=True), "")]
-    write_atomically(folder / STORIES, "\n".join(quoted) + "\n")
     return folder / REPORT
 
 
@@ -51,6 +49,11 @@ def _report(found: Reproduction, command: str) -> Iterator[str]:
         f"X = claim ⊙ sentence. {effort.trials} trials and {effort.seeds} seeds per model; ± is "
         "the standard deviation over seeds.",
         "",
+        *_shortened(found),
+        f"K = {LARGEST_K} covers {percent(found.covered[0])} of the training claims and "
+        f"{percent(found.covered[1])} of the reported ones: they have at most {LARGEST_K} gold "
+        f"passages ({percent(COVERED)} in the paper).",
+        "",
         *(f"- {machine}" for machine in found.machines),
         "",
     )
@@ -63,18 +66,18 @@ def _report(found: Reproduction, command: str) -> Iterator[str]:
     if found.studies is not None:
         yield from studies_of(found.studies, found.searched["DGN"])
     yield from diversity(found)
-    yield from _stories(found)
     yield from searches(found)
 
 
-def _stories(found: Reproduction) -> Iterator[str]:
-    if not found.stories:
-        return
-    yield from ("## Where the DGN and the listwise encoder differ", "")
-    yield f"By reference (seed 0); `{STORIES}`, which the command also writes, has their texts."
-    for story in found.stories:
-        yield from ("", *describe(story, with_text=False))
-    yield ""
+def _shortened(found: Reproduction) -> Iterator[str]:
+    """What differs from a whole reproduction: claims that were left out."""
+    claims = found.request.effort.claims
+    if claims is not None and claims < found.training_claims:
+        yield f"Every run learns from {claims:,} of the training claims, drawn by its seed."
+        yield ""
+    if found.skipped:
+        yield f"{len(found.skipped):,} broken rows of the data were skipped."
+        yield ""
 
 
 def _numbers(found: Reproduction, command: str) -> dict[str, object]:
@@ -85,6 +88,8 @@ def _numbers(found: Reproduction, command: str) -> dict[str, object]:
         "training_claims": found.training_claims,
         "reported_claims": found.reported_claims,
         "gold_per_claim": found.gold_per_claim,
+        "covered_by_k": found.covered,
+        "skipped_rows": len(found.skipped),
         "machines": found.machines,
         "rows": [asdict(row) for row in found.rows],
         "compared": {
@@ -92,6 +97,10 @@ def _numbers(found: Reproduction, command: str) -> dict[str, object]:
                 name: {k: asdict(one) for k, one in by_k.items()} for name, by_k in others.items()
             }
             for kind, others in found.compared.items()
+        },
+        "exchanges": {
+            kind: {k: asdict(one) for k, one in by_k.items()}
+            for kind, by_k in found.exchanges.items()
         },
         "layers": {kind: asdict(layers) for kind, layers in found.layers.items()},
         "harder": [asdict(one) for one in found.harder],

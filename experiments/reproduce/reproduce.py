@@ -10,57 +10,55 @@ from pathlib import Path
 
 import torch
 
+from dgn.data import Dataset, Problems
 from dgn.errors import InvalidInput
 from dgn.evaluation import STRATEGIES, Baseline, Bm25, Diversified, EvaluationSet, TfIdf
 from dgn.evaluation.metrics import PairedComparison, hits_at, paired_comparison
-from dgn.learn import load_network
 from dgn.learn.families.pooled_table import PooledTable
-from dgn.learn.networks import DifferentiableGreedyNetwork
 from dgn.text import open_vectors
 from experiments.reproduce.analysis import (
+    Exchange,
     GoldSimilarity,
     GroupDifference,
     Picks,
-    Proofs,
-    SoftGap,
     differences_by_group,
+    exchanged,
     gold_of,
     gold_similarity,
     greedy_picks,
     mean_recalls,
-    prove,
     ranked_picks,
     similarity_of_picks,
-    soft_gap,
     top_k_picks,
 )
 from experiments.reproduce.candidates import ONE_PAGE, harder_sets
-from experiments.reproduce.data import DataLayout, FeatureFolders, find_layout, make_features
+from experiments.reproduce.data import (
+    DataLayout,
+    FeatureFolders,
+    find_layout,
+    make_features,
+    skipped_rows,
+)
+from experiments.reproduce.paper import LARGEST_K
 from experiments.reproduce.plan import (
     MODELS,
     PAPER,
-    POSITIVE_WEIGHTS,
-    TEMPERATURES,
     UNIT,
     Effort,
     trials_of,
 )
+from experiments.reproduce.regime import Regime, load_dgn, regime_of
 from experiments.reproduce.results import (
     KS,
-    EpochCurve,
     Row,
     Spread,
-    StudyPoint,
-    epoch_curve,
     read_run,
     row_of,
-    study_point,
 )
-from experiments.reproduce.stories import Story, find_stories
+from experiments.reproduce.studies import Studies, studies_of_runs
 from experiments.reproduce.training import Trained, kinds_of, train_everything
 
 SCALES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-_PROOF_CLAIMS, _PROOF_LONGEST, _PROOF_K = 200, 20, 5
 _DIVERSITIES = (0.1, 0.3, 0.5)
 NAMES = {
     PAPER: ("Top-k", "Greedy", "DGN", "Encoder, listwise"),
@@ -82,6 +80,7 @@ class Request:
     effort: Effort = field(default_factory=Effort)
     workers: int = 1
     device: str = "auto"
+    skip_bad: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,14 @@ class Layers:
     Attributes:
         groups: The DGN minus the encoder with the same loss, by groups of claims.
         ranked: By k, the DGN minus the same network without diversity: ranked by the gains of the
-            first layer.
-        changed: The share of the claims whose first 5 passages are others with diversity.
+            first layer (seed 0).
+        regimes: How strongly the function of each DGN diminishes.
         gold: How alike the gold passages are.
     """
 
     groups: tuple[GroupDifference, ...]
     ranked: dict[int, PairedComparison]
-    changed: float
+    regimes: tuple[Regime, ...]
     gold: GoldSimilarity
 
 
@@ -121,27 +120,17 @@ class Harder:
     recall: dict[str, dict[int, Spread]]
 
 
-@dataclass(frozen=True)
-class Studies:
-    """Everything beyond the tables."""
-
-    curves: tuple[EpochCurve, ...]
-    temperature: tuple[StudyPoint, ...]
-    imbalance: tuple[StudyPoint, ...]
-    accepted: dict[float, Spread]
-    dgn_weights_equal: bool
-    ablation: tuple[StudyPoint, ...]
-    claims: tuple[StudyPoint, ...]
-    soft: tuple[SoftGap, ...]
-    proofs: Proofs
-
-
 @dataclass(frozen=True, eq=False)
 class Reproduction:
     """All numbers of the report.
 
     Attributes:
+        covered: The shares of the training claims and of the reported ones that have at most K gold
+            passages.
         compared: The DGN of each kind of features against every other row on these features.
+        exchanges: For each kind of features and k, what the DGN finds and greedy misses, and the
+            opposite.
+        skipped: The broken rows that were skipped.
     """
 
     request: Request
@@ -149,13 +138,15 @@ class Reproduction:
     training_claims: int
     reported_claims: int
     gold_per_claim: float
+    covered: tuple[float, float]
     rows: tuple[Row, ...]
     compared: dict[str, dict[str, dict[int, PairedComparison]]]
+    exchanges: dict[str, dict[int, Exchange]]
     layers: dict[str, Layers]
     harder: tuple[Harder, ...]
     searched: dict[str, Searched]
     studies: Studies | None
-    stories: tuple[Story, ...]
+    skipped: tuple[str, ...]
     machines: tuple[str, ...]
 
 
@@ -169,13 +160,19 @@ def features(
             "out", message=f"{request.out} contains a run of dgn train; choose another folder."
         )
     request.out.mkdir(parents=True, exist_ok=True)
-    layout = find_layout(request.data, request.out, lambda doing: on_progress(doing, None))
+    layout = find_layout(
+        request.data,
+        request.out,
+        lambda doing: on_progress(doing, None),
+        skip_bad=request.skip_bad,
+    )
     make_features(
         layout,
         request.vectors,
         request.out / "features",
         kinds_of(request.effort),
         lambda doing: on_progress(doing, None),
+        skip_bad=request.skip_bad,
     )
     return layout
 
@@ -195,11 +192,15 @@ def reproduce(
         on_progress=on_progress,
     )
     on_progress("measuring", None)
-    choose, report = EvaluationSet.of(layout.choose), EvaluationSet.of(layout.report)
-    tables = {
-        kind: PooledTable.load(FeatureFolders.under(request.out / "features" / kind).report)
-        for kind in kinds_of(effort)
+    folders = {
+        kind: FeatureFolders.under(request.out / "features" / kind) for kind in kinds_of(effort)
     }
+    tables = {kind: PooledTable.load(of.report) for kind, of in folders.items()}
+    first = next(iter(folders.values()))
+    choose, report = (
+        _evaluation_set(dataset, folder, request.skip_bad)
+        for dataset, folder in ((layout.choose, first.choose), (layout.report, first.report))
+    )
     best_scales = {kind: _greedy_scale(request.out, kind) for kind in tables}
     # The paper has no such number: its greedy is on X as it is.
     scales = {kind: 1.0 if kind == PAPER else scale for kind, scale in best_scales.items()}
@@ -217,24 +218,41 @@ def reproduce(
         names[kind] = [top, greedy, *own]
     table = next(iter(tables.values()))
     gold = gold_of(table)
+    learned = PooledTable.join([PooledTable.load(folder) for folder in first.train])
+    has_dgn = [kind for kind in tables if NAMES[kind][2] in names[kind]]
     return Reproduction(
         request,
         layout,
         trained.claims,
         len(table),
         float(gold.sum() / max(1, gold.any(axis=1).sum())),
+        (_covered(learned), _covered(table)),
         tuple(_row(name, of, trained, table) for name, of in picks.items()),
-        {kind: _compared(NAMES[kind][2], names[kind], picks, tables[kind]) for kind in tables},
-        {kind: _layers(kind, picks, trained, tables[kind]) for kind in tables},
+        {kind: _compared(NAMES[kind][2], names[kind], picks, tables[kind]) for kind in has_dgn},
+        {kind: _exchanges(*NAMES[kind][1:3], picks, tables[kind]) for kind in has_dgn},
+        {kind: _layers(kind, picks, trained, tables[kind]) for kind in has_dgn},
         tuple(_harder(trained, tables, names, scales)),
         {name: _searched(trained, name) for name in effort.models},
-        _studies(trained, tables[PAPER]) if effort.studies else None,
-        tuple(_stories(trained, picks, report, tables)),
+        studies_of_runs(trained, tables[PAPER]) if effort.studies else None,
+        skipped_rows(request.out),
         (
             f"analysis: {platform.machine()} CPU, torch {torch.__version__}",
             *_training_machines(trained),
         ),
     )
+
+
+def _evaluation_set(dataset: Dataset, folder: str, skip_bad: bool) -> EvaluationSet:
+    """The claims of a folder of features, with their texts."""
+    found = EvaluationSet.of(dataset, Problems(skip=skip_bad))
+    known = set(PooledTable.load(folder).ids.tolist())
+    return EvaluationSet(tuple(one for one in found.examples if one.claim.id in known))
+
+
+def _covered(table: PooledTable) -> float:
+    """The share of the claims with gold that have at most K gold passages."""
+    wanted = gold_of(table).sum(axis=1)
+    return float((wanted[wanted > 0] <= LARGEST_K).mean())
 
 
 def _greedy_scale(out: Path, kind: str) -> float:
@@ -290,25 +308,35 @@ def _compared(
     }
 
 
+def _exchanges(
+    greedy: str, dgn: str, picks: dict[str, list[Picks]], table: PooledTable
+) -> dict[int, Exchange]:
+    gold = gold_of(table)
+    return {k: exchanged(k, picks[greedy][0], picks[dgn], gold) for k in KS}
+
+
 def _layers(
     kind: str, picks: dict[str, list[Picks]], trained: Trained, table: PooledTable
 ) -> Layers:
     _, _, dgn, encoder = NAMES[kind]
-    network = load_network(trained.records("table", dgn)[0].folder)
-    assert isinstance(network, DifferentiableGreedyNetwork)  # noqa: S101
-    ranked, gold = ranked_picks(network, table), gold_of(table)
+    ranked, gold = ranked_picks(load_dgn(trained.records("table", dgn)[0]), table), gold_of(table)
     own = picks[dgn][0]
-    sets = [[frozenset(row[:5].tolist()) for row in of] for of in (own, ranked)]
-    changed = sum(a != b for a, b in zip(*sets, strict=True)) / len(own)
+    rows = [name for name in picks if name in MODELS and MODELS[name].is_dgn(kind)]
+    variants = [("table", name) for name in rows]
+    if kind == PAPER:
+        variants += [("start", name) for name in trained.variants("start")]
     return Layers(
-        differences_by_group(table, picks[dgn], picks[encoder]),
+        differences_by_group(table, picks[dgn], picks[encoder]) if encoder in picks else (),
         {
             k: paired_comparison(
                 mean_recalls(k, [own], gold), mean_recalls(k, [ranked], gold), seed=0
             )
             for k in KS
         },
-        changed,
+        tuple(
+            regime_of(name, trained.records(study, name), table, ONE_PAGE)
+            for study, name in variants
+        ),
         gold_similarity(table),
     )
 
@@ -341,48 +369,6 @@ def _searched(trained: Trained, name: str) -> Searched:
     trials = [read_run(trained.folder / run.folder) for run in trials_of(trained.plan, name)]
     recalls = [record.best.recall for record in trials]
     return Searched(len(trials), Spread.of(recalls), max(recalls), trained.best[name])
-
-
-def _studies(trained: Trained, table: PooledTable) -> Studies:
-    network = load_network(trained.records("table", "DGN")[0].folder)
-    assert isinstance(network, DifferentiableGreedyNetwork)  # noqa: S101
-
-    def points(study: str) -> tuple[StudyPoint, ...]:
-        variants = trained.variants(study)
-        return tuple(study_point(one, trained.records(study, one)) for one in variants)
-
-    whole = study_point("DGN", trained.records("table", "DGN"))
-    accepted: dict[float, Spread] = {}
-    for weight in POSITIVE_WEIGHTS:
-        records = trained.records("imbalance", f"Encoder {weight}")
-        accepted[weight] = Spread.of([one.accepted or 0.0 for one in records])
-    extremes = [point for point in points("imbalance") if point.variant.startswith("DGN")]
-    return Studies(
-        curves=tuple(
-            epoch_curve(one, trained.records("epochs", one)) for one in trained.variants("epochs")
-        ),
-        temperature=points("temperature"),
-        imbalance=points("imbalance"),
-        accepted=accepted,
-        dgn_weights_equal=len({tuple(s.mean for s in one.recalls) for one in extremes}) == 1,
-        ablation=(whole, *points("ablation")),
-        claims=(*points("claims"), whole),
-        soft=tuple(soft_gap(network, table, 5, TEMPERATURES)),
-        proofs=prove(network, table, _PROOF_K, _PROOF_CLAIMS, _PROOF_LONGEST),
-    )
-
-
-def _stories(
-    trained: Trained,
-    picks: dict[str, list[Picks]],
-    report: EvaluationSet,
-    tables: dict[str, PooledTable],
-) -> list[Story]:
-    kind = next(iter(tables))
-    _, _, dgn, encoder = NAMES[kind]
-    network = load_network(trained.records("table", dgn)[0].folder)
-    assert isinstance(network, DifferentiableGreedyNetwork)  # noqa: S101
-    return find_stories(network, picks[dgn][0], picks[encoder][0], report, tables[kind])
 
 
 def _training_machines(trained: Trained) -> tuple[str, ...]:

@@ -40,7 +40,12 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What a run left; `accepted` is the share of passages that an encoder calls evidence."""
+    """What a run left.
+
+    Attributes:
+        accepted: The share of passages that a pointwise encoder calls evidence.
+        others_per_gold: The number of passages that are not gold, for each that is, in training.
+    """
 
     folder: Path
     settings: dict[str, Any]
@@ -48,6 +53,7 @@ class RunRecord:
     parameters: int
     machine: str
     accepted: float | None
+    others_per_gold: float
     reports: tuple[EpochReport, ...]
 
     @property
@@ -72,6 +78,7 @@ def read_run(folder: Path) -> RunRecord:
         found["parameters"],
         found["machine"],
         found["accepted"],
+        found["others_per_gold"],
         reports,
     )
 

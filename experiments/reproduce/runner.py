@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
@@ -33,7 +34,7 @@ from dgn.learn.setup import (
 )
 from dgn.parallel import available_cores, interrupts_ignored, is_orphan
 from dgn.selector.model_folder import ModelConfig, write_arrays, write_config
-from experiments.reproduce.candidates import harder_sets
+from experiments.reproduce.candidates import harder_sets, others_per_gold, varied
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import PlannedRun
 
@@ -65,10 +66,10 @@ def train_all(
     on_run: Callable[[PlannedRun, int], None] = lambda _run, _done: None,
 ) -> None:
     """Train every run in its folder; `on_run` is called with each finished run and their number."""
-    jobs = {run.folder: run for run in plan if not _is_finished(run, folder / run.folder)}
+    jobs = {run.folder: run for run in plan if not is_finished(run, folder / run.folder)}
     if not jobs:
         return
-    threads = max(1, available_cores() // workers)
+    threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or max(1, available_cores() // workers)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, torch.set_num_threads, (threads,)) as pool:
         with interrupts_ignored():
@@ -90,7 +91,8 @@ def train_all(
             raise
 
 
-def _is_finished(run: PlannedRun, folder: Path) -> bool:
+def is_finished(run: PlannedRun, folder: Path) -> bool:
+    """Whether the folder has the results of this run, with its settings."""
     try:
         found = json.loads((folder / RUN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -102,7 +104,7 @@ def _train_one(
     run: PlannedRun, config: RunConfig, data: Mapping[str, FeatureFolders], folder: Path
 ) -> None:
     device = find_device(config.machine.device)
-    train, choose = _tables(config)
+    train, choose = (varied(table, run.candidates) for table in _tables(config))
     network = build_network(config, train.dimension).to(device)
     training, validation = (batches_of(table, config, device) for table in (train, choose))
     trainer = Trainer(network, training, validation, config.fit)
@@ -114,29 +116,31 @@ def _train_one(
             batches = PooledBatches(table, config.fit.batch_size, 0, to_device(device))
             picks[name] = select_all(network, batches, LARGEST_K)[0].astype(np.int16)
         np.savez_compressed(folder / PICKS, **picks)
-        described = {
-            "inputs": train.dimension,
-            "features": feature_keys(config),
-            **config.to_tables(),
-        }
-        write_config(folder, ModelConfig(describe_encoder(config, train.dimension), described))
-        learned = network.encoder.state_dict().items()
-        write_arrays(folder, {name: weight.detach().cpu().numpy() for name, weight in learned})
+        save_network(folder, network, config, train.dimension)
     found = {
         "settings": run.settings,
         "best_epoch": trainer.best_epoch,
         "stopped": trainer.stopped,
         "parameters": parameter_count(network),
         "machine": name_of(device),
-        "accepted": _accepted_share(network, validation),
+        "accepted": accepted_share(network, validation),
+        "others_per_gold": others_per_gold(train),
         "reports": [asdict(report) for report in trainer.reports],
     }
     # Last: where it exists, the run is finished.
     write_atomically(folder / RUN, json.dumps(found) + "\n")
 
 
+def save_network(folder: Path, network: SelectionNetwork, config: RunConfig, inputs: int) -> None:
+    """Write the model of a run, which `load_network` and `Selector.from_pretrained` read."""
+    described = {"inputs": inputs, "features": feature_keys(config), **config.to_tables()}
+    write_config(folder, ModelConfig(describe_encoder(config, inputs), described))
+    learned = network.encoder.state_dict().items()
+    write_arrays(folder, {name: weight.detach().cpu().numpy() for name, weight in learned})
+
+
 @torch.no_grad()
-def _accepted_share(network: SelectionNetwork, batches: Batches) -> float | None:
+def accepted_share(network: SelectionNetwork, batches: Batches) -> float | None:
     """The share of all passages that a pointwise encoder calls evidence: a probability over ½."""
     if not isinstance(network, PointwiseNetwork):
         return None

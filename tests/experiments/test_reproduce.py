@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,17 +17,25 @@ import dgn
 from dgn.data import Dataset
 from dgn.errors import InvalidInput
 from dgn.evaluation import EvaluationSet
-from dgn.learn import RunConfig
+from dgn.learn import RunConfig, build_network, parameter_count
 from dgn.learn.families.pooled_table import PooledTable
 from dgn.selector import Selector
 from experiments.reproduce.__main__ import main
-from experiments.reproduce.analysis import differences_by_group, gold_of, gold_similarity
-from experiments.reproduce.candidates import ONE_PAGE, joined, with_pages
+from experiments.reproduce.analysis import (
+    differences_by_group,
+    exchanged,
+    gold_of,
+    gold_similarity,
+)
+from experiments.reproduce.candidates import ONE_PAGE, joined, others_per_gold, thinned, with_pages
 from experiments.reproduce.data import DataLayout, find_layout
-from experiments.reproduce.paper import TABLE_1, cut_of_missed_recall
+from experiments.reproduce.paper import PARAMETERS, TABLE_1, cut_of_missed_recall, gold_per_claim
 from experiments.reproduce.plan import (
+    IMBALANCE_MODELS,
     MODELS,
     RECIPES,
+    STARTS,
+    UNIT,
     Effort,
     plan_search,
     plan_tables,
@@ -83,6 +93,14 @@ def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FEW = ["--trials", "2", "--seeds", "2", "--study-seeds", "1", "--epochs", "1", "--workers", "2"]
+SOME_MODELS = [
+    "Encoder",
+    "Encoder, listwise",
+    "DGN",
+    "DGN, start searched",
+    "Encoder, listwise, tuned",
+    "DGN, tuned",
+]
 
 
 def test_from_official_files_to_the_report(
@@ -90,31 +108,51 @@ def test_from_official_files_to_the_report(
 ) -> None:
     out = tmp_path / "out"
     command = [str(official), "--out", str(out), "--device", "cpu", *FEW]
+    command += ["--models", *SOME_MODELS]
     assert main(command) == 0
     printed = capsys.readouterr().out
-    for name in ("TF-IDF, words", "Top-k", "Encoder, listwise", "DeepEncoder", "DGN, tuned"):
+    assert re.match(r"Training: at most \d+ (seconds|minutes) on .* for (\d+) of \2 runs", printed)
+    for name in ("TF-IDF, words", "Top-k", "Encoder, listwise", "DGN, tuned"):
         assert name in printed
     report = (out / "report" / "report.md").read_text()
     assert "reported on paper_test.jsonl" in report
     assert "40 training claims, 12 reported claims" in report
-    for title in ("Table 1", "Table 2", "What the greedy layers add", "Temperature", "Soft"):
+    assert "K = 7 covers 100% of the training claims and 100% of the reported ones" in report
+    for title in (
+        "Table 1",
+        "Table 2",
+        "What the greedy layers add",
+        "Class imbalance in the data",
+        "Temperature",
+        "Soft",
+    ):
         assert f"## {title}" in report
     assert "worked as" not in report  # numbers and plots, no data
     numbers = json.loads((out / "report" / "report.json").read_text())
     rows = {row["name"]: row for row in numbers["rows"]}
-    assert set(MODELS) < set(rows)
+    assert set(SOME_MODELS) < set(rows)
+    assert not set(MODELS).difference(SOME_MODELS) & set(rows)
     assert rows["DGN"]["micro_recall"]["7"]["count"] == 2
     assert 0 < rows["DGN"]["micro_recall"]["7"]["mean"] <= 1
     assert all(one["trials"] == 2 for one in numbers["searched"].values())
     assert numbers["studies"]["dgn_weights_equal"]
     assert [one["name"] for one in numbers["harder"]][-1] == "2 claims joined"
-    for figure in ("recall", "epochs", "candidates", "temperature", "imbalance", "soft", "proofs"):
+    regimes = {one["variant"]: one for one in numbers["layers"]["paper"]["regimes"]}
+    assert set(STARTS) | {"DGN", "DGN, start searched"} == set(regimes)
+    assert all(0 < one["kept"]["mean"] < 1 < one["alone"]["mean"] for one in regimes.values())
+    imbalance = numbers["studies"]["imbalance"]
+    assert [one["model"] for one in imbalance[::3]] == list(IMBALANCE_MODELS)
+    others = [one["others_per_gold"] for one in imbalance[:3]]
+    assert others[0] < others[1] < others[2]
+    figures = ("recall", "epochs", "candidates", "temperature", "imbalance", "weight", "soft")
+    for figure in (*figures, "proofs"):
         assert (out / "report" / f"{figure}.png").read_bytes().startswith(b"\x89PNG")
         assert (out / "report" / f"{figure}.svg").read_text().startswith("<?xml")
     # The second time nothing is trained, and the report is the same.
     drawn = (out / "report" / "claims.svg").read_bytes()
     stamp = (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns
     assert main(command) == 0
+    assert "runs are finished" in capsys.readouterr().out
     assert (out / "runs/table/DGN-seed0/model.safetensors").stat().st_mtime_ns == stamp
     assert (out / "report" / "report.md").read_text() == report
     assert (out / "report" / "claims.svg").read_bytes() == drawn
@@ -124,6 +162,39 @@ def test_from_official_files_to_the_report(
     queries = EvaluationSet.of(Dataset(official / "paper_test.jsonl", out / "pages.db")).queries
     selected = selector.select_queries(queries, dgn.Limits(k=7))
     assert [list(one.indices) for one in selected] == [row[row >= 0].tolist() for row in picks]
+
+
+def test_a_part_of_the_models_and_broken_rows(
+    official: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "fever", tmp_path / "out"
+    shutil.copytree(official, data)
+    for name, broken in (("train", "{"), ("paper_dev", '{"id": 7, "claim": ""}')):
+        with (data / f"{name}.jsonl").open("a") as stream:
+            stream.write(f"{broken}\n")
+    command = [str(data), "--out", str(out), "--device", "cpu", *FEW, "--claims", "20"]
+    command += ["--models", "Encoder, tuned", "--no-studies"]
+    assert main(command) == 1
+    assert "line 42" in capsys.readouterr().err
+    for _ in range(2):  # the second time nothing is read again that was skipped
+        assert main([*command, "--skip-bad"]) == 0
+        said = capsys.readouterr()
+        assert "skipped 2 broken rows in all" in said.err
+        assert "line 42" in said.err
+    report = (out / "report" / "report.md").read_text()
+    assert "2 broken rows of the data were skipped." in report
+    assert "Every run learns from 20 of the training claims" in report
+    assert "greedy layers add" not in report, "there is no DGN"
+
+
+def test_studies_need_their_models(
+    official: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [str(official), "--out", str(tmp_path / "out"), "--models", "DGN"]
+    assert main([*command, "--studies", "imbalance"]) == 1
+    assert "need the models Encoder; Encoder, listwise" in capsys.readouterr().err
+    assert main([*command, "--recipe", "tuned"]) == 1
+    assert "None of the models is in the recipe tuned" in capsys.readouterr().err
 
 
 def test_ctrl_c_prints_one_line(official: Path, tmp_path: Path) -> None:
@@ -222,6 +293,29 @@ def test_more_pages_bring_candidates_and_no_gold() -> None:
         assert own[: len(first)].tolist() == first.tolist(), "the claim's own page comes first"
 
 
+def test_thinned_claims_have_one_other_passage_for_each_gold_one() -> None:
+    table = small_table(unit=False)
+    few = thinned(table)
+    assert gold_of(few).sum(axis=1).tolist() == gold_of(table).sum(axis=1).tolist()
+    # The second claim has two passages, and the third one three, one of them not gold.
+    assert few.lengths.tolist() == [2, 2, 3, 2]
+    assert others_per_gold(few) == pytest.approx(4 / 5)
+    for row in range(4):
+        own = few.candidates[few.offsets[row] : few.offsets[row + 1]]
+        page = table.candidates[table.offsets[row] : table.offsets[row + 1]]
+        assert set(own.tolist()) <= set(page.tolist())
+
+
+def test_what_a_model_exchanges_against_greedy() -> None:
+    gold = np.array([[True, True, False, False], [True, False, False, False]])
+    greedy = np.array([[0, 2], [1, 2]])  # misses item 1 of the first and item 0 of the second
+    model = np.array([[1, 2], [0, -1]])  # finds both, and loses item 0 of the first
+    found = exchanged(2, greedy, [model, greedy], gold)
+    assert (found.found, found.lost) == (0.5, 0.25)
+    net = cut_of_missed_recall(1 / 3, (2 / 3 + 1 / 3) / 2)
+    assert found.found - found.lost == pytest.approx(net)
+
+
 @pytest.mark.parametrize("unit", [False, True])
 def test_joined_claims_have_the_gold_of_both(unit: bool) -> None:
     table = small_table(unit)
@@ -254,6 +348,7 @@ def test_every_model_has_the_same_number_of_trials_and_differs_in_what_it_search
         assert len(trials) == 20
         assert len({json.dumps(run.settings) for run in trials}) == 20
         for run in trials:
+            assert 0.5 <= run.settings.get("temperature", 1) <= 6 or model.features == UNIT
             config = RunConfig().with_settings(run.settings)
             assert config.encoder.widths[-1] <= 300
             assert run.features == model.features
@@ -267,10 +362,11 @@ def test_the_plan_of_the_tables() -> None:
     }
     plan = plan_tables(Effort(), 16_607, best)
     assert len({run.folder for run in plan}) == len(plan)
-    assert sum(run.is_reported for run in plan) == 5 * len(MODELS)
+    assert sum(run.study == "table" for run in plan) == 5 * len(MODELS)
+    assert all(run.is_reported == (run.study in ("table", "start", "imbalance")) for run in plan)
     small = next(run for run in plan if run.study == "claims" and run.variant == "1038")
     assert small.settings["batch_size"] == 16
-    tables = plan_tables(Effort(models=RECIPES["tuned"], seeds=1, studies=False), 100, best)
+    tables = plan_tables(Effort(models=RECIPES["tuned"], seeds=1, studies=()), 100, best)
     assert [run.variant for run in tables] == list(RECIPES["tuned"])
 
 
@@ -304,6 +400,24 @@ def test_the_cuts_of_the_paper() -> None:
         cut_of_missed_recall(TABLE_1["Greedy"][k][0], TABLE_1["DGN"][k][0]) for k in (1, 3, 5, 7)
     ]
     assert cuts == pytest.approx([0.20, 0.31, 0.345, 0.36], abs=0.005)
+
+
+def test_the_gold_per_claim_that_the_table_implies() -> None:
+    """Recall and precision agree at k = 1 and 3, where every claim has k candidates."""
+    for name in TABLE_1:
+        assert gold_per_claim(name, 1) == pytest.approx(1.665, abs=0.01)
+        assert gold_per_claim(name, 3) == pytest.approx(1.67, abs=0.01)
+        assert 1.70 < gold_per_claim(name, 5) < 1.72
+        assert 1.76 < gold_per_claim(name, 7) < 1.79
+
+
+def test_the_networks_of_the_paper_have_its_numbers_of_parameters() -> None:
+    """Written as the paper writes them; its last layer has 254 features, and 270 in the Encoder."""
+    widths = {"DGN": [300, 254], "Deep DGN": [1439, 1439, 1439, 254], "Encoder": [300, 270]}
+    for name, count in PARAMETERS.items():
+        settings = {**MODELS[name].settings, **({"widths": widths[name]} if name in widths else {})}
+        network = build_network(RunConfig().with_settings(settings), 300)
+        assert f"{parameter_count(network) / 1000:.0f}K" == count, name
 
 
 def test_a_spread_depends_on_the_number_of_seeds() -> None:

@@ -54,7 +54,14 @@ def test_set_takes_the_probability_of_all_remaining_gold() -> None:
     assert float(loss_of("set", gold_of([2, 3]))) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
+def test_cumulative_compares_the_soft_set_after_each_layer() -> None:
+    # After layer 2 an item is in the set unless both layers left it out.
+    both = [1 - (1 - p) * (1 - q) for p, q in zip(*LAYERS[:2], strict=True)]
+    expected = cross_entropy(LAYERS[0], 3) + cross_entropy(both, 2)
+    assert float(loss_of("cumulative", gold_of([2, 3]))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("assignment", ["ordered", "matched", "set", "cumulative"])
 def test_one_gold_item_counts_at_the_first_layer_only(assignment: str) -> None:
     expected = -math.log(0.5) if assignment == "set" else cross_entropy(LAYERS[0], 1)
     assert float(loss_of(assignment, gold_of([1]))) == pytest.approx(expected)
@@ -72,7 +79,7 @@ def test_more_gold_than_layers_counts_every_layer_once(assignment: str) -> None:
     assert float(loss_of(assignment, gold)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
+@pytest.mark.parametrize("assignment", ["ordered", "matched", "set", "cumulative"])
 def test_reductions_and_sets_without_gold(assignment: str) -> None:
     gold = gold_of([0, 2], [], [1])
     by_set = loss_of(assignment, gold, "none")
@@ -83,7 +90,7 @@ def test_reductions_and_sets_without_gold(assignment: str) -> None:
     assert float(loss_of(assignment, gold_of([]))) == 0
 
 
-@pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
+@pytest.mark.parametrize("assignment", ["ordered", "matched", "set", "cumulative"])
 @pytest.mark.parametrize("temperature", [0.01, 0.5, 100.0])
 def test_ragged_batch_equals_single_sets_and_is_finite(assignment: str, temperature: float) -> None:
     generator = torch.Generator().manual_seed(1)

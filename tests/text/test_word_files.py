@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,19 @@ def vec_text(words: dict[str, list[float]]) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    if path.suffix == ".zip":
+        write_zip(path, {path.stem: text, "__MACOSX/._small.vec": "", "README.txt": ""})
+    else:
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
 
 
-@pytest.fixture(params=[".vec", ".vec.gz"])
+def write_zip(path: Path, members: dict[str, str]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+
+
+@pytest.fixture(params=[".vec", ".vec.gz", ".vec.zip"])
 def vec_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / f"small{request.param}"
     write_text(path, vec_text(WORDS))
@@ -113,6 +123,28 @@ def test_truncated_archive_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "cut.vec.gz"
     path.write_bytes(gzip.compress(vec_text(WORDS).encode())[:-12])
     with pytest.raises(BrokenInput, match="truncated"):
+        opened(path)
+
+
+def test_a_damaged_zip_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "cut.vec.zip"
+    write_text(path, vec_text(WORDS))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    with pytest.raises(BrokenInput, match="truncated"):
+        opened(path)
+    flipped = bytearray(whole)
+    flipped[45] ^= 0xFF  # inside the compressed text
+    path.write_bytes(flipped)
+    with pytest.raises(BrokenInput, match="damaged"):
+        opened(path)
+
+
+@pytest.mark.parametrize("members", [{}, {"a.vec": "1 1", "b.vec": "1 1"}])
+def test_a_zip_must_have_one_file_of_vectors(tmp_path: Path, members: dict[str, str]) -> None:
+    path = tmp_path / "two.zip"
+    write_zip(path, members)
+    with pytest.raises(BrokenInput, match=r"one \.vec file in the archive"):
         opened(path)
 
 

@@ -136,8 +136,9 @@ class NetworkConfig:
     assignment: str = setting(
         "matched",
         "which gold item is the label of a layer (loss layerwise); ordered and matched are the "
-        "paper's loss, set leaves the choice to the network",
-        choices=("ordered", "matched", "set"),
+        "paper's loss, set leaves the choice to the network, cumulative compares the soft set "
+        "after each layer",
+        choices=("ordered", "matched", "set", "cumulative"),
     )
     encoder_loss: str = setting(
         "pointwise",

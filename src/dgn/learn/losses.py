@@ -16,7 +16,7 @@ from dgn.errors import InvalidInput
 from dgn.learn import fused
 from dgn.learn.layers import Unfolded
 
-Assignment = Literal["ordered", "matched", "set"]
+Assignment = Literal["ordered", "matched", "set", "cumulative"]
 Reduction = Literal["mean", "sum", "none"]
 
 _POINTWISE_SHARE, _SMOOTHING = 0.3, 0.05
@@ -47,7 +47,10 @@ class LayerwiseCrossEntropy(Loss):
             that it finds most probable among those that no earlier layer had. Both minimize
             −log p of the label and −log(1 − p) of every other item, the negative of the paper's
             equation. "set": −log of the total probability of the remaining gold items, of which
-            each layer then removes its most probable one.
+            each layer then removes its most probable one. "cumulative" reads the state of the
+            paper's equation as the soft set after the layer: like "matched", with 1 − Π (1 − p)
+            over all layers so far in place of p. It works against a set with two gold items, whose
+            state has both where the equation allows one; the paper remarks on that.
         reduction: "mean" over the sets that have gold, "sum", or "none" for [batch].
     """
 
@@ -74,9 +77,14 @@ class LayerwiseCrossEntropy(Loss):
         if unfolded.labels is not None:  # the layers were led along the gold, and p is given it
             losses = -torch.where(unfolded.labels, unfolded.log_probs, 0.0).sum(dim=2)
         elif self.assignment == "ordered":
-            losses = _binary_losses(unfolded, _ordered_labels(gold, layers))
+            labels = _ordered_labels(gold, layers)
+            losses = _binary_losses(unfolded.log_probs, unfolded.log_others, labels)
         elif self.assignment == "matched":
-            losses = _binary_losses(unfolded, _matched_labels(unfolded.log_probs, gold)[0])
+            labels = _matched_labels(unfolded.log_probs, gold)[0]
+            losses = _binary_losses(unfolded.log_probs, unfolded.log_others, labels)
+        elif self.assignment == "cumulative":
+            labels = _matched_labels(unfolded.log_probs, gold)[0]
+            losses = _binary_losses(*_soft_sets(unfolded), labels)
         else:
             losses = _set_losses(unfolded.log_probs, gold)
         layer = torch.arange(layers, device=gold.device)
@@ -204,10 +212,24 @@ def _matched_labels(
     return torch.stack(labels, dim=1), torch.stack(remaining, dim=1)
 
 
+def _soft_sets(unfolded: Unfolded) -> tuple[Tensor, Tensor]:
+    """[batch, layers, items] each: log s and log(1 − s) of the soft set after each layer."""
+    lowest = lowest_log(unfolded.log_others)
+    log_out = unfolded.log_others.cumsum(dim=1).clamp(min=lowest)
+    first, *others = unfolded.log_probs.unbind(dim=1)
+    log_in = [first]
+    for before, log_p in zip(log_out.unbind(dim=1), others, strict=False):
+        # s ∪ p = s + (1 − s) p. In logarithms, an item that is far outside keeps its gradient.
+        log_in.append(torch.logaddexp(log_in[-1], before + log_p))
+    return torch.stack(log_in, dim=1), log_out
+
+
 def _binary_losses(
-    unfolded: Unfolded, labels: Bool[Tensor, "batch layers items"]
+    log_in: Float[Tensor, "batch layers items"],
+    log_out: Float[Tensor, "batch layers items"],
+    labels: Bool[Tensor, "batch layers items"],
 ) -> Float[Tensor, "batch layers"]:
-    return -torch.where(labels, unfolded.log_probs, unfolded.log_others).sum(dim=2)
+    return -torch.where(labels, log_in, log_out).sum(dim=2)
 
 
 def _set_losses(

@@ -1,7 +1,7 @@
 """Word and text vectors behind one interface, wherever they come from.
 
 open_vectors("wordllama")                  # the default: inside its wheel, no download
-open_vectors("wiki-news-300d.vec.gz")      # word2vec's text format
+open_vectors("crawl-300d-2M.vec.zip")      # word2vec's text format, as fastText publishes it
 open_vectors("cc.en.300.bin")              # fastText, with subwords for unseen words
 open_vectors("all-tokens:FILE")            # either file; punctuation marks count as words
 open_vectors("sentence-transformers:PATH") # pooled vectors of any such model
@@ -168,8 +168,8 @@ def open_vectors(source: str | Path) -> PooledVectors:
     """Open vectors by name or path.
 
     Args:
-        source: "wordllama", a .vec or .vec.gz file, a fastText .bin file, "all-tokens:" before
-            either file, or "sentence-transformers:MODEL".
+        source: "wordllama", a .vec, .vec.gz or .zip file, a fastText .bin file, "all-tokens:"
+            before any such file, or "sentence-transformers:MODEL".
     """
     name = str(source)
     if name == "wordllama":
@@ -180,16 +180,21 @@ def open_vectors(source: str | Path) -> PooledVectors:
 
     split = split_tokens if name.startswith(_ALL_TOKENS) else split_words
     path = Path(name.removeprefix(_ALL_TOKENS))
-    if name.endswith((".vec", ".vec.gz")):
-        return VecFile(path, split=split)
     if name.endswith(".bin"):
         return FastTextBin(path, split)
+    if holds_words(name):
+        return VecFile(path, split=split)
     raise InvalidInput(
         "vectors",
         found=repr(name),
-        allowed="wordllama, a .vec or .vec.gz file, a fastText .bin file, all-tokens:FILE, or "
-        "sentence-transformers:MODEL",
+        allowed="wordllama, a .vec, .vec.gz or .zip file, a fastText .bin file, all-tokens:FILE, "
+        "or sentence-transformers:MODEL",
     )
+
+
+def holds_words(source: str) -> bool:
+    """Whether a source of vectors is a file of whole words, which "all-tokens:" may precede."""
+    return source.endswith((".vec", ".vec.gz", ".zip", ".bin"))
 
 
 @final

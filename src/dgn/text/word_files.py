@@ -1,4 +1,4 @@
-"""Word vectors in files: word2vec's text format (`.vec`, `.vec.gz`), and fastText's `.bin`.
+"""Word vectors in files: word2vec's text format (`.vec`, `.vec.gz`, `.zip`), and fastText's `.bin`.
 
 A text file is read once and kept as a memory-mapped cache: opening takes milliseconds, and memory
 grows with the words that are used, not with the file. The cache is used only if it has this
@@ -10,15 +10,18 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib
+import io
 import json
 import os
 import shutil
 import tempfile
 import threading
+import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, final
+from typing import IO, Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +33,9 @@ from dgn.text.words import split_words
 
 _VERSION = 1
 _FILES = ("vectors.npy", "hashes.npy", "rows.npy", "offsets.npy", "words.bin")
-_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
+_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 _LONGEST_LINE = 1 << 20
+_BUFFER = 1 << 16
 
 
 @final
@@ -39,7 +43,7 @@ class VecFile(TokenVectors):
     """Whole words; a missing word is looked up in lower case, and dropped if that fails too.
 
     Args:
-        path: The .vec or .vec.gz file.
+        path: The .vec or .vec.gz file, or a .zip with one .vec, as fastText publishes them.
         cache: The folder of the cache; by default $DGN_CACHE or the user's cache folder.
         on_progress: Called with the number of words read so far and their total.
         split: The words of a text.
@@ -53,7 +57,9 @@ class VecFile(TokenVectors):
         split: Callable[[str], list[str]] = split_words,
     ) -> None:
         if not path.is_file():
-            raise BrokenInput(path, None, found="no such file", allowed="a .vec or .vec.gz file")
+            raise BrokenInput(
+                path, None, found="no such file", allowed="a .vec, .vec.gz or .zip file"
+            )
         cache = cache or _default_cache()
         note = _note_of(path, cache)
         known = note.read_text(encoding="ascii") if note.is_file() else fingerprint_of(path)
@@ -206,10 +212,9 @@ def _parsed(
 
 
 def _lines_of(path: Path) -> Iterator[bytes]:
-    opening: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
-        with opening(path, "rb") as stream:
+        with _opened(path) as stream:
             while line := stream.readline(_LONGEST_LINE + 1):
                 number += 1
                 if len(line) > _LONGEST_LINE:
@@ -224,6 +229,36 @@ def _lines_of(path: Path) -> Iterator[bytes]:
             found=f"a damaged or truncated one ({error})",
             allowed="a complete archive (download it again)",
         ) from error
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[IO[bytes]]:
+    if path.suffix == ".gz":
+        with gzip.open(path, "rb") as unpacked:
+            yield cast("IO[bytes]", unpacked)
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if _is_vec(name)]
+            if len(names) != 1:
+                found = ", ".join(names) or "none"
+                raise BrokenInput(path, None, found=found, allowed="one .vec file in the archive")
+            try:
+                member = archive.open(names[0])
+            except (RuntimeError, NotImplementedError) as error:  # a password, a new compression
+                raise BrokenInput(
+                    path, None, message=f"the archive cannot be opened ({error}); unpack it first."
+                ) from None
+            # Buffered: zipfile reads lines of a limited length byte by byte.
+            with member, io.BufferedReader(cast("io.RawIOBase", member), _BUFFER) as stream:
+                yield stream
+    else:
+        with path.open("rb") as stream:
+            yield stream
+
+
+def _is_vec(name: str) -> bool:
+    # macOS leaves files of its own next to the real ones.
+    return name.endswith(".vec") and not name.startswith("__MACOSX/")
 
 
 def _header_of(path: Path, line: bytes) -> tuple[int, int]:

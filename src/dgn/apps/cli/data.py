@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     features.add_argument(
         "--vectors",
         default="wordllama",
-        help="wordllama (default), a .vec, .vec.gz or .bin file (all-tokens:FILE counts "
+        help="wordllama (default), a .vec, .vec.gz, .zip or .bin file (all-tokens:FILE counts "
         "punctuation, too), or sentence-transformers:MODEL",
     )
     features.add_argument("--unit", action="store_true", help="scale pooled vectors to length 1")
