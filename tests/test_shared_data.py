@@ -105,6 +105,7 @@ def test_real_vectors_can_be_opened(tmp_path: Path) -> None:
     assert vectors.row_of("xqzzv") == -1
 
 
+@pytest.mark.slow
 def test_training_is_better_than_untrained_greedy_on_real_claims(tmp_path: Path) -> None:
     """Three epochs on 4,180 claims, and the scores of the untrained baselines in README.md."""
     dev = Dataset(FEVER / "dev.jsonl", FEVER / "docs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from experiments.reproduce.candidates import varied
 from experiments.reproduce.data import FeatureFolders
 from experiments.reproduce.plan import Effort, PlannedRun, plan_search, plan_tables, trials_of
 from experiments.reproduce.runner import config_of, is_finished
-from experiments.reproduce.training import kinds_of
+from experiments.reproduce.training import best_settings, kinds_of
 
 _BATCHES, _LARGEST_SAMPLE = 2, 512
 
@@ -42,10 +43,14 @@ def estimated_time(effort: Effort, out: Path, workers: int, device: str) -> str:
     }
     train, choose = next(iter(tables.values()))
     search = plan_search(effort, len(train), train.dimension)
-    first = {name: trials_of(search, name)[0] for name in effort.models}
-    settings = {name: run.settings for name, run in first.items()}
+    folder = out / "runs"
+    settings: dict[str, dict[str, Any]] = {}
+    for name in effort.models:
+        trials = trials_of(search, name)
+        is_searched = all(is_finished(run, folder / run.folder) for run in trials)
+        settings[name] = best_settings(trials, folder) if is_searched else trials[0].settings
     runs = [*search, *plan_tables(effort, len(train), settings)]
-    left = [run for run in runs if not is_finished(run, out / "runs" / run.folder)]
+    left = [run for run in runs if not is_finished(run, folder / run.folder)]
     if not left:
         return f"Training: all {len(runs):,} runs are finished."
     speeds: dict[tuple[str, str], tuple[float, float]] = {}

@@ -90,13 +90,13 @@ def train_everything(
 
     search = plan_search(effort, claims, inputs)
     train(search)
-    best = {name: _best(trials_of(search, name), runs) for name in effort.models}
+    best = {name: best_settings(trials_of(search, name), runs) for name in effort.models}
     tables = plan_tables(effort, claims, best)
     train(tables)
     return Trained(runs, (*search, *tables), claims, best)
 
 
-def _best(trials: Sequence[PlannedRun], runs: Path) -> dict[str, Any]:
+def best_settings(trials: Sequence[PlannedRun], runs: Path) -> dict[str, Any]:
     """The settings of the trial with the highest mean recall on the claims that choose."""
     by_recall: Mapping[float, PlannedRun] = {
         read_run(runs / run.folder).best.recall: run for run in reversed(trials)

@@ -35,7 +35,7 @@ def test_row_of_the_user_is_searched_like_the_others(
     assert own.take_own_parts(given) == ["data", "--out", "x"]
     name = "DGN, relaxation sharp_parts:Sharp, concave sqrt"
     assert plan.RECIPES["paper"][-1] == name
-    runs = plan.plan_search(plan.Effort(models=(name,), trials=2), 100, 300)
+    runs = plan.plan_search(plan.Effort(models=(name,), trials=2, studies=()), 100, 300)
     assert len(runs) == 2
     for run in runs:
         config = RunConfig().with_settings(run.settings)

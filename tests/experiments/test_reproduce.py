@@ -57,6 +57,7 @@ def pages() -> dict[str, list[str]]:
             "The weather was often bad .",
             f"His house in {place} still stands .",
             "Nobody knows why .",
+            "The street is narrow .",
         ]
         for place in PLACES
         for trade in TRADES
@@ -197,6 +198,7 @@ def test_studies_need_their_models(
     assert "None of the models is in the recipe tuned" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_one_line(official: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "experiments.reproduce", str(official)]
     command += ["--out", str(tmp_path), "--no-studies", "--device", "cpu"]

@@ -65,6 +65,7 @@ def test_what_dies_is_done_again(inputs: Path, tmp_path: Path) -> None:
         assert contents(tmp_path / kind) == contents(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_a_cluster_of_its_own_listens_on_loopback(inputs: Path, tmp_path: Path) -> None:
     printed = run_cluster("alone", inputs, tmp_path / "ray")
     assert "rows 100" in printed

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("schemathesis")
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_nothing(service: Any, tmp_path: Path) -> None:
     hooks = {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(Path(__file__).parent)}
     done = subprocess.run(

@@ -346,6 +346,7 @@ def test_a_compiler_that_fails_is_reported(tmp_path: Path, monkeypatch: pytest.M
     assert "failed" in (tmp_path / "_kernels.txt").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(build.find_compiler() is None, reason="there is no C compiler")
 def test_the_kernels_touch_no_memory_of_others(tmp_path: Path) -> None:
     """Odd sizes under AddressSanitizer and UBSan, for every instruction set."""
