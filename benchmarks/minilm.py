@@ -59,6 +59,7 @@ def run() -> None:
             "ms per query",
             "slowest 5%",
             "time relative to the cross-encoder",
+            "ms of the processor",
             "loads in s",
         ),
         [

@@ -79,15 +79,16 @@ def _draw(systems: dict[str, dict[str, Any]], place: int) -> None:
             continue
         colour = _OURS if name in _BY_KIND[2:] else _PEERS
         axes.plot(time, recall, "o", color=colour)
+        below = -11 if name == "untrained" else 4
         axes.annotate(
-            name, (time, recall), (6, 4), textcoords="offset points", color=colour, fontsize=9
+            name, (time, recall), (6, below), textcoords="offset points", color=colour, fontsize=9
         )
     left = systems.get("default, kind left out")
     if left is not None:
         time, (recall, *_) = systems["default"]["milliseconds"], left["mean"][place]
         axes.plot(time, recall, "o", color=_OURS, fillstyle="none")
         axes.annotate(
-            "default, kind left out", (time, recall), (6, -11), textcoords="offset points",
+            "default, kind left out", (time, recall), (6, 4), textcoords="offset points",
             color=_OURS, fontsize=9,
         )  # fmt: skip
     axes.set_xscale("log")
