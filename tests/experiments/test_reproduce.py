@@ -165,6 +165,7 @@ def test_from_official_files_to_the_report(
     assert [list(one.indices) for one in selected] == [row[row >= 0].tolist() for row in picks]
 
 
+@pytest.mark.slow
 def test_a_part_of_the_models_and_broken_rows(
     official: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -318,6 +318,7 @@ print("agrees")
 """
 
 
+@pytest.mark.slow
 def test_compiled_layers_agree() -> None:
     # In another process, because the shape checks of the tests cannot be compiled.
     done = subprocess.run(

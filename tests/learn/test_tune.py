@@ -39,6 +39,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     )
 
 
+@pytest.mark.slow
 def test_search_is_resumed_and_is_the_same_for_any_number_of_workers(
     base: RunConfig, tmp_path: Path
 ) -> None:
