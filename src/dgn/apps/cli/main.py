@@ -21,8 +21,6 @@ from dgn.parts import import_modules
 
 COMMANDS = {
     "select": "select the sentences that together cover a query, with reasons",
-    "verify": "compute the receipt of a selection again",
-    "calibrate": "fit on your rows how probable it is that the answer was selected",
     "serve": "serve a page and an HTTP API that select and explain",
     "mcp": "serve the tool select_evidence to an assistant (Model Context Protocol)",
     "data": "page stores, data sets and their features",
@@ -30,7 +28,6 @@ COMMANDS = {
     "tune": "search for good settings",
     "evaluate": "score and compare ways to select",
     "info": "show what is installed and what is used",
-    "completion": "print a script that completes commands in bash, zsh or fish",
 }
 """The commands, each with its help; the module of the same name is imported when it is given."""
 
