@@ -39,7 +39,7 @@ def _measure(table: PooledTable, sentences: int, device: str, batch_size: int) -
 
     def step_of(**settings: object) -> Callable[[np.ndarray], None]:
         network = build_network(CONFIG, DIMENSION).to(device).train()
-        network.greedy.fused = settings.pop("fused", True)
+        settings.pop("fused", True)
         records = bool(settings.pop("records", True))
         config = FitConfig(epochs=1, **settings)
         return Trainer(network, batches, batches, config, records=records)._step

@@ -12,17 +12,15 @@ greedy itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from dgn.core import native
 from dgn.core.arrays import Float, namespace
 from dgn.core.functions import Items, SetFunction, State, as_items
 from dgn.core.numerics import lowest_log
 from dgn.errors import InvalidInput
-from dgn.learn import fused
 from dgn.learn.relaxations import Choice, Relaxation, Softmax
 
 # From now on the namespace of tensors is a lookup, which torch.compile can trace.
@@ -113,8 +111,6 @@ class UnfoldedGreedy(nn.Module):
         layers: K, the number of items that are chosen.
         temperature: τ; a schedule may change it between epochs.
         relaxation: How a layer chooses; by default the softmax of the paper.
-        fused: Whether all layers may run as one operation, which is faster and needs less memory
-            (see `dgn.learn.fused`). Where it does not apply, the layers run one by one.
 
     Examples:
         >>> import torch
@@ -130,8 +126,6 @@ class UnfoldedGreedy(nn.Module):
         layers: int = PAPER_LAYERS,
         temperature: float = PAPER_TEMPERATURE,
         relaxation: Relaxation | None = None,
-        *,
-        fused: bool = True,
     ) -> None:
         super().__init__()
         if layers < 1:
@@ -139,7 +133,6 @@ class UnfoldedGreedy(nn.Module):
         self.layers = layers
         self.temperature = temperature
         self.layer = GreedyLayer(relaxation)
-        self.fused = fused
 
     def forward(
         self,
@@ -163,97 +156,61 @@ class UnfoldedGreedy(nn.Module):
                 them; the others do not use it.
 
         Raises:
-            InvalidInput: A feature is negative. On a GPU this is an asynchronous assertion, so
-                that a training step does not wait for the device.
+            InvalidInput: A feature is negative or not finite. On a GPU this is an asynchronous
+                assertion, so that a training step does not wait for the device. Compiled layers
+                do not check.
         """
         items = as_items(items)
+        if not 0 < self.temperature < math.inf:
+            raise InvalidInput("temperature", found=f"{self.temperature}", allowed="greater than 0")
+        _check_features(items.features)
         # Sums and logarithms keep the precision of the features, also under mixed precision.
         with torch.autocast(items.features.device.type, enabled=False):
-            return self._unfold(objective, items, context, prior, gold)
-
-    def _unfold(
-        self,
-        objective: SetFunction,
-        items: Items,
-        context: State | None,
-        prior: Tensor | None,
-        gold: Tensor | None,
-    ) -> Unfolded:
-        temperature = self.temperature
-        if not 0 < temperature < math.inf:
-            raise InvalidInput("temperature", found=f"{temperature}", allowed="greater than 0")
-        state = objective.empty(items, context)
-        log_prior = torch.zeros_like(state.outside)
-        if prior is not None:
-            log_prior = prior.to(log_prior.dtype).log().clamp(min=lowest_log(log_prior))
-        relaxation, coverage = self.layer.relaxation, native.compiled(objective)
-        is_plain = not self.fused or type(self.layer) is not GreedyLayer
-        if is_plain or not fused.can_fuse(coverage, items.features, relaxation):
-            return self._layer_by_layer(objective, items, SoftState(state, log_prior), gold)
-        assert coverage is not None  # noqa: S101
-        log_probs, log_others, outside, level = fused.unfold(
-            coverage,
-            items.features,
-            items.mask,
-            log_prior,
-            state.level,
-            relaxation,
-            temperature,
-            self.layers,
-        )
-        after = State(level, outside, maker=state.maker)
-        return _unfolded(objective, items, log_probs, log_others, state, after)
-
-    def _layer_by_layer(
-        self, objective: SetFunction, items: Items, soft: SoftState, gold: Tensor | None
-    ) -> Unfolded:
-        _check_not_negative(items.features)
-        start, choices = soft.state, list[Choice]()
-        for _ in range(self.layers):
-            choice, soft = self.layer(objective, items, soft, self.temperature, gold)
-            if gold is not None and choice.label is not None:
-                gold = gold & ~choice.label
-            choices.append(choice)
-        log_probs, log_others = (
-            torch.stack([getattr(choice, name) for choice in choices], dim=1)
-            for name in ("log_probs", "log_others")
-        )
-        probs, labels = (
-            [one for choice in choices if (one := getattr(choice, name)) is not None]
-            for name in ("probs", "label")
-        )
-        return replace(
-            _unfolded(objective, items, log_probs, log_others, start, soft.state),
-            probs=torch.stack(probs, dim=1) if probs else None,
-            labels=torch.stack(labels, dim=1) if labels else None,
-        )
+            start = objective.empty(items, context)
+            log_prior = torch.zeros_like(start.outside)
+            if prior is not None:
+                log_prior = prior.to(log_prior.dtype).log().clamp(min=lowest_log(log_prior))
+            soft = SoftState(start, log_prior)
+            choices: list[Choice] = []
+            for _ in range(self.layers):
+                choice, soft = self.layer(objective, items, soft, self.temperature, gold)
+                if gold is not None and choice.label is not None:
+                    gold = gold & ~choice.label
+                choices.append(choice)
+            end = soft.state
+            return Unfolded(
+                log_probs=torch.stack([choice.log_probs for choice in choices], dim=1),
+                log_others=torch.stack([choice.log_others for choice in choices], dim=1),
+                membership=torch.where(items.mask, 1 - end.outside, 0.0),
+                value=objective.value(end) - objective.value(start),
+                probs=_stacked([choice.probs for choice in choices]),
+                labels=_stacked([choice.label for choice in choices]),
+            )
 
 
-def _unfolded(
-    objective: SetFunction,
-    items: Items,
-    log_probs: Tensor,
-    log_others: Tensor,
-    start: State,
-    end: State,
-) -> Unfolded:
-    return Unfolded(
-        log_probs=log_probs,
-        log_others=log_others,
-        membership=torch.where(items.mask, 1 - end.outside, 0.0),
-        value=objective.value(end) - objective.value(start),
-    )
+def _stacked(parts: list[Tensor | None]) -> Tensor | None:
+    """[batch, layers, items], if the relaxation has this part."""
+    tensors = [part for part in parts if part is not None]
+    return torch.stack(tensors, dim=1) if tensors else None
 
 
-def _check_not_negative(features: Tensor) -> None:
+def _check_features(features: Tensor) -> None:
+    """Raise InvalidInput unless all features are finite and at least 0."""
     if torch.compiler.is_compiling():
         return
+    is_good = ((features >= 0) & (features < math.inf)).all()
     if features.is_cuda:
-        torch._assert_async((features >= 0).all() | features.isnan().any())  # pyright: ignore
+        torch._assert_async(is_good)  # pyright: ignore
         return
     try:
-        negative = bool((features < 0).any())
+        if bool(is_good):
+            return
     except RuntimeError:  # inside torch.func.vmap, values cannot be read
         return
-    if negative:
-        raise fused.negative_features(features)
+    if not bool(features.isfinite().all()):
+        raise InvalidInput("features", found="a NaN or an infinity", allowed="finite numbers")
+    raise InvalidInput(
+        "features",
+        found=f"{float(features.min()):g}",
+        allowed="at least 0 everywhere; apply ReLU or softplus to them",
+    )

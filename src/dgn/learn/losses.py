@@ -13,7 +13,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from dgn.core.arrays import Bool, Float
 from dgn.core.numerics import lowest_log
 from dgn.errors import InvalidInput
-from dgn.learn import fused
 from dgn.learn.layers import Unfolded
 
 Assignment = Literal["ordered", "matched", "set", "cumulative"]
@@ -196,10 +195,6 @@ def _matched_labels(
     log_probs: Float[Tensor, "batch layers items"], gold: Bool[Tensor, "batch items"]
 ) -> tuple[Tensor, Tensor]:
     """[batch, layers, items] each: the gold item of each layer, and those that it chose from."""
-    if fused.on_gpu(log_probs):
-        from dgn.core.native.triton import layers
-
-        return layers.matched_labels(log_probs.detach(), gold)
     left = gold
     labels: list[Tensor] = []
     remaining: list[Tensor] = []
