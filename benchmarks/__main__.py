@@ -22,7 +22,6 @@ ALL = (
     "minilm",
     "passages",
     "serving",
-    "scaling",
     "busy_machine",
     "training",
     "facets_training",

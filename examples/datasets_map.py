@@ -5,7 +5,7 @@ In a clone: pip install . datasets && python -m examples.datasets_map
 
 from datasets import Dataset
 
-from dgn.apps.jobs import SelectBatch
+from dgn.apps.batch import SelectBatch
 from examples.pages import QUESTION, sentences
 
 texts = [one.text for one in sentences()]

@@ -5,7 +5,7 @@ In a clone: pip install '.[ray]' 'ray[data]' && python -m examples.ray_data
 
 import ray
 
-from dgn.apps.jobs import SelectBatch
+from dgn.apps.batch import SelectBatch
 from examples.pages import QUESTION, sentences
 
 texts = [one.text for one in sentences()]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pandas as pd
 from pyspark.sql import SparkSession
 
-from dgn.apps.jobs import SelectBatch
+from dgn.apps.batch import SelectBatch
 from examples.pages import QUESTION, sentences
 
 COLUMNS = (

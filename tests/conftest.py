@@ -39,8 +39,7 @@ install_import_hook([f"dgn.{module}" for module in CHECKED], "checking.check")
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
-# The script of the Ray tests is imported only where Ray is installed.
-collect_ignore = [] if importlib.util.find_spec("ray") else ["apps/jobs/ray_cluster.py"]
+collect_ignore: list[str] = []
 
 # Where torch is not installed, the tests of everything else run all the same.
 if importlib.util.find_spec("torch") is None:

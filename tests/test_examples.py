@@ -14,14 +14,10 @@ EXAMPLES = {
     "langchain_rag": ("langchain_core", TRAIN),
     "llama_index_rag": ("llama_index", TRAIN),
     "haystack_rag": ("haystack", TRAIN),
-    "rerankers_ranker": ("rerankers", TRAIN),
-    "sentence_transformers_scores": ("sentence_transformers", TRAIN),
-    "sklearn_rows": ("sklearn", "20 of 64 features: 0.8"),
-    "tables": ("polars", "The last train ran in October 1984."),
     "datasets_map": ("datasets", TRAIN),
     "mcp_client": ("mcp", TRAIN),
     "ray_data": ("ray", TRAIN),
-    "dask_partitions": ("dask", TRAIN),
+    "greedy_in_partitions": ("ray", "% of the value without partitions"),
     "spark_frames": ("pyspark", TRAIN),
     "learn_from_outcomes": ("torch", "findings selected: 0.33 -> 1.00"),
     "tune_on_ray": ("ray", "best settings"),
@@ -35,7 +31,7 @@ def test_every_example_is_tested() -> None:
 
 
 SLOW = dict.fromkeys(
-    ("tune_on_ray", "ray_data", "rerankers_ranker", "sentence_transformers_scores"),
+    ("tune_on_ray", "ray_data", "greedy_in_partitions"),
     pytest.mark.slow,
 )
 """Their parts are tested by themselves: the commands that they start, `SelectBatch`, and Ray."""
@@ -48,7 +44,11 @@ def test_example(name: str, tmp_path: Path) -> None:
     package, wanted = EXAMPLES[name]
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
-    variables = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    variables = {
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path),
+    }
     plain = {k: v for k, v in os.environ.items() if k != "DGN_CHECK_SHAPES"} | variables
     command = [sys.executable, "-m", f"examples.{name}"]
 

@@ -6,7 +6,7 @@
     selector     the front door: a query and text in, the passages that cover it out, with reasons
     evaluation   how good is it? metrics, baselines, comparisons
     learn        how does the search learn? (needs torch: dgn[train])
-    apps         how is it used? command line, service, adapters, jobs
+    apps         how is it used? command line, service, adapters
 
 Names are imported when they are first used, so that `import dgn` takes no time.
 """

@@ -62,14 +62,15 @@ def open_atomically(path: Path) -> Generator[IO[bytes]]:
         partial.replace(target)
 
 
-def open_to_write(path: Path, name: Path | None = None) -> IO[bytes]:
+def open_to_write(path: Path, name: Path | None = None, mode: str = "wb") -> IO[bytes]:
     """Open a file for writing; unlike those of `Path.open`, its errors always name the file.
 
     Args:
         path: The file.
         name: The file that errors name; by default the same one.
+        mode: "wb" to begin the file, "ab" to add to it.
     """
-    raw = _NamedFile(path, path if name is None else name)
+    raw = _NamedFile(path, path if name is None else name, mode)
     return cast("IO[bytes]", io.BufferedWriter(raw, _BUFFER))
 
 
@@ -77,10 +78,10 @@ def open_to_write(path: Path, name: Path | None = None) -> IO[bytes]:
 class _NamedFile(io.FileIO):
     """A file to write, whose errors name it."""
 
-    def __init__(self, path: Path, name: Path) -> None:
+    def __init__(self, path: Path, name: Path, mode: str) -> None:
         self._target = name
         with _naming(name):
-            super().__init__(path, "wb")
+            super().__init__(path, mode)
 
     def write(self, data: Any, /) -> int:
         with _naming(self._target):

@@ -8,7 +8,7 @@ import pytest
 
 from dgn import InvalidInput, Limits, Selector
 from dgn.apps.adapters._chosen import gather_limits, limits_of
-from dgn.apps.jobs import SelectBatch
+from dgn.apps.batch import SelectBatch
 
 QUERY = "Who swims, sings, runs, paints, cooks, reads and writes?"
 TEXTS = ["Ada swims.", "Bo sings.", "Cy runs.", "Di paints.", "Eli cooks.", "Flo reads."]
@@ -49,26 +49,7 @@ def by_haystack(**limits: Any) -> int:
     return len(DGNRanker(**limits).run(QUERY, documents)["documents"])
 
 
-def by_rerankers(**limits: Any) -> int:
-    pytest.importorskip("rerankers", reason="dgn[rerankers] is not installed")
-    from dgn.apps.adapters.rerankers import DGNRanker
-
-    ranked = DGNRanker(**limits).rank(QUERY, TEXTS).results
-    assert len(ranked) == len(TEXTS), "a ranker returns all"
-    return sum(result.score > 0 for result in ranked)
-
-
-def by_table(**limits: Any) -> int:
-    pandas = pytest.importorskip("pandas")
-    from dgn.apps.adapters.tables import select_rows
-
-    table = pandas.DataFrame({"id": 1, "query": QUERY, "text": TEXTS})
-    return len(select_rows(table, group="id", query="query", text="text", **limits))
-
-
-@pytest.mark.parametrize(
-    "count", [by_select_batch, by_langchain, by_llama_index, by_haystack, by_table]
-)
+@pytest.mark.parametrize("count", [by_select_batch, by_langchain, by_llama_index, by_haystack])
 def test_the_limits_of_select_and_no_others(count: Callable[..., int]) -> None:
     selector = Selector.from_pretrained()
     for limits in ({"max_tokens": 1000}, {"stop_at": 1.0}, {}):
@@ -88,9 +69,7 @@ GIVEN: dict[str, Any] = {
 """A value of each limit that makes a difference."""
 
 
-@pytest.mark.parametrize(
-    "count", [by_select_batch, by_langchain, by_llama_index, by_haystack, by_table, by_rerankers]
-)
+@pytest.mark.parametrize("count", [by_select_batch, by_langchain, by_llama_index, by_haystack])
 def test_every_limit_is_accepted(count: Callable[..., int]) -> None:
     selector = Selector.from_pretrained()
     for one in fields(Limits):

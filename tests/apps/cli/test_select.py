@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE
+from dgn import Selector
 from dgn.apps.cli.main import main
 from models import shipped
 
@@ -287,8 +289,7 @@ def test_broken_row_is_fatal_or_skipped(line: str, rows: Path, tmp_path: Path, c
     error = capsys.readouterr().err
     assert f"{rows}, line 2" in error
     assert "Traceback" not in error
-    assert not out.exists()
-    assert not list(tmp_path.glob(".*partial"))
+    assert len(out.read_text().splitlines()) == 1, "what comes before it is selected"
     assert main(["select", "--queries", str(rows), "--out", str(out), "--skip-bad"]) == 0
     assert len(out.read_text().splitlines()) == 2
     assert "skipped 1 broken" in capsys.readouterr().err
@@ -337,25 +338,107 @@ def test_figure_does_not_replace_a_page(tmp_path: Path, capsys) -> None:
     assert page.read_text() == "It sank."
 
 
-def test_output_to_a_link_replaces_its_target(rows: Path, tmp_path: Path) -> None:
+def test_output_to_a_link_goes_to_its_target(rows: Path, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     target, link = tmp_path / "results" / "target.jsonl", tmp_path / "out.jsonl"
-    target.write_text("old")
+    target.touch()
     link.symlink_to(target)
     assert main(["select", "--queries", str(rows), "--out", str(link)]) == 0
     assert link.is_symlink()
-    assert not target.is_symlink()
     assert len(target.read_text().splitlines()) == 2
-    assert sorted(path.name for path in target.parent.iterdir()) == ["target.jsonl"]
 
 
-def test_failed_run_keeps_the_old_output(rows: Path, tmp_path: Path) -> None:
+# Outputs that are continued
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    path = tmp_path / "many.jsonl"
+    given = [{"id": n, "query": f"{CLAIM} {n}", "passages": PAGE} for n in range(30)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in given))
+    return path
+
+
+def count_selections(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the batches that are selected from now on."""
+    sizes, select = [], Selector.select_queries
+
+    def counting(self: Selector, queries: Any, limits: Any = None) -> Any:
+        sizes.append(len(queries))
+        return select(self, queries, limits)
+
+    monkeypatch.setattr(Selector, "select_queries", counting)
+    return sizes
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"id": "17", "qu', b'{"id": "17"}\n'])
+def test_what_is_there_is_kept_and_the_rest_is_added(
+    many: Path, tmp_path: Path, torn: bytes, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
     out = tmp_path / "out.jsonl"
-    out.write_text("old")
-    rows.write_text(rows.read_text() + "{\n")
-    assert main(["select", "--queries", str(rows), "--out", str(out)]) == 1
-    assert out.read_text() == "old"
-    assert not list(tmp_path.glob(".*partial"))
+    command = ["select", "--queries", str(many), "--out", str(out), "-k", "2"]
+    assert main(command) == 0
+    whole = out.read_bytes()
+    sizes = count_selections(monkeypatch)
+    out.write_bytes(b"".join(whole.splitlines(keepends=True)[:17]) + torn)
+    capsys.readouterr()
+    assert main(command) == 0
+    assert capsys.readouterr().err == f"17 rows of {out} are kept\n"
+    assert out.read_bytes() == whole
+    assert sizes == [4, 13], "four rows are compared, and what is missing is selected"
+    assert main(command) == 0
+    assert out.read_bytes() == whole
+
+
+def test_selections_are_never_mixed(many: Path, rows: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "out.jsonl"
+    command = ["select", "--queries", str(many), "--out", str(out)]
+    assert main([*command, "-k", "2"]) == 0
+    before = out.read_bytes()
+    for other, message in (
+        ([*command, "-k", "3"], "line 27 was made by another model or with other options"),
+        ([*command, "-k", "2", "--context"], "with other options"),
+        (["select", "--queries", str(rows), "--out", str(out)], "line 1 belongs to another query"),
+    ):
+        assert main(other) == 2
+        assert message in capsys.readouterr().err
+        assert out.read_bytes() == before
+    many.write_text("".join(many.read_text().splitlines(keepends=True)[:20]))
+    assert main([*command, "-k", "2"]) == 2
+    assert "line 21 belongs to another query" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["old", "old\n", '{"id": "17"}', "\n"])
+def test_another_file_is_not_touched(content: str, rows: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text(content)
+    code = main(["select", "--queries", str(rows), "--out", str(out)])
+    if content.startswith("{"):  # this could be a torn row
+        assert code == 0
+        return
+    assert code == 2
+    assert "line 1 is not a selection" in capsys.readouterr().err
+    assert out.read_text() == content
+
+
+def test_two_commands_do_not_write_the_same_file(rows: Path, tmp_path: Path, capsys) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="this system has no such locks")
+    out = tmp_path / "out.jsonl"
+    with out.open("ab") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert main(["select", "--queries", str(rows), "--out", str(out)]) == 2
+    assert "Another process is writing to" in capsys.readouterr().err
+
+
+def test_progress_on_a_terminal(rows: Path, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="this system has no terminals")
+    mine, terminal = pty.openpty()
+    command = ["select", "--queries", str(rows), "--out", str(tmp_path / "out.jsonl")]
+    done = subprocess.run([sys.executable, "-m", "dgn", *command], stderr=terminal, check=False)
+    os.close(terminal)
+    assert done.returncode == 0
+    assert b"2 queries (100%)" in os.read(mine, 4096)
+    os.close(mine)
 
 
 def test_output_may_be_a_device(rows: Path) -> None:
@@ -370,24 +453,32 @@ def test_output_in_a_missing_folder_is_a_usage_error(rows: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_signal_leaves_no_partial_file(tmp_path: Path, number: int, code: int) -> None:
-    out = tmp_path / "out.jsonl"
-    command = [sys.executable, "-m", "dgn", "select", "--queries", "-", "--out", str(out)]
-    with subprocess.Popen(
-        [*command, "--batch-size", "1"], stdin=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        row = json.dumps({"query": CLAIM, "passages": PAGE}) + "\n"
-        process.stdin.write(row.encode())
-        process.stdin.flush()
+def test_a_signal_ends_it_within_a_second_and_it_continues(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    queries, out = tmp_path / "queries.jsonl", tmp_path / "out.jsonl"
+    given = [{"id": n, "query": f"{CLAIM} {n}", "passages": PAGE * 30} for n in range(4000)]
+    queries.write_text("".join(json.dumps(row) + "\n" for row in given))
+    command = ["select", "--queries", str(queries), "--out", str(out)]
+    with subprocess.Popen([sys.executable, "-m", "dgn", *command], stderr=subprocess.PIPE) as run:
         deadline = time.monotonic() + 60
-        while not any(path.stat().st_size for path in tmp_path.glob(".*partial")):
+        while not out.exists() or not out.stat().st_size:
             assert time.monotonic() < deadline
-            assert process.poll() is None
+            assert run.poll() is None
             time.sleep(0.02)
-        process.send_signal(number)
-        assert process.wait(60) == code
-        assert b"Traceback" not in process.stderr.read()
-    assert not list(tmp_path.iterdir())
+        run.send_signal(number)
+        sent = time.monotonic()
+        assert run.wait(60) == code
+        assert time.monotonic() - sent < 1
+        assert b"Traceback" not in run.stderr.read()
+    kept = out.read_bytes()
+    kept = kept[: kept.rfind(b"\n") + 1]
+    queries.write_text(
+        "".join(queries.read_text().splitlines(keepends=True)[: kept.count(b"\n") + 3])
+    )
+    assert main(command) == 0
+    assert out.read_bytes().startswith(kept)
+    assert out.read_bytes().count(b"\n") == kept.count(b"\n") + 3
 
 
 def test_reader_that_stops_early_is_not_an_error(tmp_path: Path) -> None:

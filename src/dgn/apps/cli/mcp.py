@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from dgn.apps.adapters.mcp import create_server
+    from dgn.apps.mcp import create_server
     from dgn.selector import Selector
 
     create_server(Selector.from_pretrained(options.model)).run("stdio")

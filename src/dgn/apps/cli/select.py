@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import sys
-from collections.abc import Generator, Iterator
-from dataclasses import fields, replace
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
+from dgn.apps.cli import select_rows
 from dgn.apps.cli.inputs import read_pages, read_passages, read_scores
-from dgn.apps.cli.options import figure_file, new_file, positive, print_problems, refuse_overwriting
-from dgn.errors import BrokenInput, InvalidInput
+from dgn.apps.cli.options import figure_file, new_file, positive, refuse_overwriting
+from dgn.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dgn.data import Problems, Row
-    from dgn.selector import Limits, PassageSelection, Selector
+    from dgn.selector import Limits
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,29 +113,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--context", action="store_true", help="print the text for a prompt, in reading order"
     )
     parser.add_argument(
-        "--receipt",
-        action="store_true",
-        help="print what happened to every sentence, as JSON that dgn verify can check; with "
-        "--queries, each row has its receipt",
-    )
-    parser.add_argument(
         "--out",
         metavar="FILE",
-        help="JSONL file for --queries; with --workers or --engine, a folder of Parquet files",
-    )
-    parser.add_argument(
-        "--workers",
-        type=positive,
-        metavar="N",
-        help="many files: --queries is a glob of JSONL or Parquet files, --out a folder; both may "
-        "be s3:// URLs, and a rerun does what is missing",
+        help="JSONL file for --queries; if it is there, what is missing is added. With --engine "
+        "ray, a folder of Parquet files",
     )
     parser.add_argument(
         "--engine",
-        choices=("local", "ray"),
-        help="who does it: processes of this machine, or Ray (needs dgn[ray])",
+        choices=("ray",),
+        help="select with Ray Data (dgn[ray]): --queries and --out may be folders and s3:// URLs",
     )
-    parser.add_argument("--address", help="address of a Ray cluster; by default one is started")
+    parser.add_argument(
+        "--address", help="address of a Ray cluster, for --engine ray; by default one is started"
+    )
     parser.add_argument(
         "--batch-size",
         type=positive,
@@ -153,20 +140,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.out and not _is_job(options):
+    if options.out and not options.engine:
         try:
             options.out = new_file(options.out)
         except argparse.ArgumentTypeError as error:
             options.parser.error(f"argument --out: {error}")
     _check(options)
-    if _is_job(options):
-        return _run_job(options)
+    if options.engine:
+        return _run_on_ray(options)
     from dgn.selector import Selector
     from dgn.text import Query
 
     selector = Selector.from_pretrained(options.model)
     if options.queries:
-        return _select_rows(selector, options)
+        return select_rows.run(selector, options, _limits(options))
     query = Query.of(
         options.query,
         read_passages(options.passages) if options.passages else None,
@@ -186,9 +173,7 @@ def _run(options: argparse.Namespace) -> int:
         selection.explain().draw(options.plot)
         print(f"figure: {options.plot}", file=sys.stderr)
     if options.json:
-        print(json.dumps(_row(selection, options), ensure_ascii=False, indent=2))
-    elif options.receipt:
-        print(selection.receipt().to_json(), end="")
+        print(json.dumps(select_rows.answer_of(selection, options), ensure_ascii=False, indent=2))
     elif options.context:
         print(selection.context())
     elif options.explain:
@@ -197,11 +182,6 @@ def _run(options: argparse.Namespace) -> int:
         for text in selection.texts:
             print(text)
     return 0
-
-
-def _is_job(options: argparse.Namespace) -> bool:
-    """Whether many files are to be divided among workers."""
-    return bool(options.workers or options.engine or options.address)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -240,9 +220,15 @@ def _check(options: argparse.Namespace) -> None:
         mistake = "There is no standard input."
     elif _inputs(options).count("-") > 1:
         mistake = "Standard input (-) can be given only once."
+    elif options.engine and not (options.queries and options.out):
+        mistake = "--engine ray needs --queries and --out FOLDER."
+    elif options.engine and (options.explain or options.no_titles or options.context):
+        mistake = "--engine ray cannot be combined with --explain, --context or --no-titles."
+    elif options.address and not options.engine:
+        mistake = "--address needs --engine ray."
     if mistake:
         raise InvalidInput("arguments", message=mistake)
-    if not _is_job(options):
+    if not options.engine:
         refuse_overwriting(options.out, [options.queries])
     refuse_overwriting(options.plot, _inputs(options), "--plot")
 
@@ -253,46 +239,18 @@ def _inputs(options: argparse.Namespace) -> list[str]:
     return [name for name in given if name is not None]
 
 
-def _run_job(options: argparse.Namespace) -> int:
-    """Many files into a folder, on this machine or on Ray."""
-    others = options.explain or options.no_titles or options.context
-    if not options.queries or not options.out or others:
-        raise InvalidInput(
-            "arguments",
-            message="--workers, --engine and --address need --queries and --out FOLDER, and cannot "
-            "be combined with --explain, --context or --no-titles.",
-        )
-    if options.address and options.engine != "ray":
-        raise InvalidInput("arguments", message="--address needs --engine ray.")
-    from dgn.apps.jobs import plan_job, run_job
+def _run_on_ray(options: argparse.Namespace) -> int:
+    from dgn.apps.batch import select_on_ray
 
-    job = plan_job(
+    count = select_on_ray(
         options.queries,
         options.out,
         model=options.model,
         limits=_limits(options),
-        skip_bad=options.skip_bad,
         batch_size=options.batch_size,
-        receipts=options.receipt,
-    )
-
-    def report(done: int, everything: int, rows: int, seconds: float) -> None:
-        speed = f"{rows / seconds:,.0f} queries/s" if seconds else ""
-        print(f"{done} of {everything} partitions, {rows:,} queries, {speed}", file=sys.stderr)
-
-    missing = len(job.missing())
-    done = run_job(
-        job,
-        engine=options.engine or "local",
-        workers=options.workers,
         address=options.address,
-        report=report,
     )
-    if not missing:
-        print("nothing is missing", file=sys.stderr)
-    if done.bad:
-        print(f"{done.bad:,} broken rows: {job.out}/bad", file=sys.stderr)
-    print(f"selections: {job.out}", file=sys.stderr)
+    print(f"{count:,} rows: {options.out}", file=sys.stderr)
     return 0
 
 
@@ -302,83 +260,3 @@ def _limits(options: argparse.Namespace) -> Limits:
     names = {one.name for one in fields(Limits)}
     given = {name: value for name, value in vars(options).items() if name in names}
     return Limits(**{name: value for name, value in given.items() if value is not None})
-
-
-def _select_rows(selector: Selector, options: argparse.Namespace) -> int:
-    """Row by row, in batches; a pipe may be endless."""
-    from dgn.data import Problems
-
-    problems = Problems(skip=options.skip_bad)
-    with _output(options.out) as stream:
-        waiting: list[Row] = []
-        try:
-            for row in _rows(options, problems):
-                waiting.append(row)
-                if len(waiting) == options.batch_size:
-                    _answer(selector, waiting, stream, options)
-                    waiting = []
-        except BrokenInput:
-            # What was read before a broken row is answered all the same.
-            _answer(selector, waiting, stream, options)
-            raise
-        _answer(selector, waiting, stream, options)
-    print_problems(problems)
-    return 0
-
-
-def _rows(options: argparse.Namespace, problems: Problems) -> Iterator[Row]:
-    from dgn.data import parse_row
-    from dgn.data.lines import read_lines, stream_lines
-
-    lines = (
-        stream_lines(sys.stdin.buffer, "standard input", problems)
-        if options.queries == "-"
-        else read_lines(Path(options.queries), problems)
-    )
-    for line in lines:
-        try:
-            row = parse_row(line)
-        except BrokenInput as problem:
-            problems.report(problem)
-            continue
-        if options.no_titles:
-            passages = tuple(replace(passage, title="") for passage in row.query.passages)
-            row = replace(row, query=replace(row.query, passages=passages))
-        yield row
-
-
-def _answer(
-    selector: Selector, rows: list[Row], stream: IO[str], options: argparse.Namespace
-) -> None:
-    selections = selector.select_queries([row.query for row in rows], _limits(options))
-    for row, selection in zip(rows, selections, strict=True):
-        answer = {"id": row.query.id, **_row(selection, options)}
-        stream.write(json.dumps(answer, ensure_ascii=False) + "\n")
-    stream.flush()
-
-
-def _row(selection: PassageSelection, options: argparse.Namespace) -> dict[str, Any]:
-    row = selection.to_dict()
-    if options.explain:
-        row["explanation"] = selection.explain().to_dict()
-    if options.receipt:
-        row["receipt"] = selection.receipt().to_dict()
-    if options.context:
-        row["context"] = selection.context()
-    return row
-
-
-@contextlib.contextmanager
-def _output(path: Path | None) -> Generator[IO[str]]:
-    """Standard output, or a file that appears only when it is complete."""
-    if path is None:
-        yield sys.stdout
-        return
-    import io
-
-    from dgn.files import open_atomically
-
-    with open_atomically(path) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", write_through=True)
-        yield text
-        text.detach()

@@ -1,13 +1,22 @@
-"""A batch of columns in, the same with selections out: what other engines call."""
+"""Many queries on other engines: a batch of columns in, the same with selections out.
+
+    rows.map_batches(SelectBatch, fn_constructor_kwargs={"k": 5})    # Ray Data
+    dataset.map(SelectBatch(k=5), batched=True)                      # Hugging Face datasets
+
+`select_on_ray` is the first of them from files to files: `dgn select --engine ray`.
+"""
 
 from __future__ import annotations
 
 import inspect
+import math
+import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, Unpack, cast, final
 
-from dgn.errors import InvalidInput
+from dgn.errors import DGNError, InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 from dgn.selector.limits import LimitArguments
 from dgn.text.query import Query
@@ -40,8 +49,9 @@ class SelectBatch:
     Args:
         model: As in `Selector.from_pretrained`.
         columns: Where an argument of `Selector.select` has another name in the batch:
-            `{"query": "claim", "passages": "sentences", "titles": "pages"}`. By default, the
-            columns query and passages are used, or documents if there are no passages.
+            `{"query": "claim", "passages": "sentences", "titles": "pages"}`. Columns with the names
+            of the arguments (query, passages or documents, titles, scores, …) are used without it,
+            and so are claim and sentences.
         limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
     Examples:
@@ -82,16 +92,86 @@ class SelectBatch:
 
     def _used(self, known: list[str]) -> dict[str, str]:
         """The columns of this batch by the names of the arguments."""
-        used = dict(self._columns)
-        used.setdefault("query", "query")
+        same = {name: name for name in _ARGUMENTS if name in known and name != "id"}
+        used = same | self._columns
+        used.setdefault("query", "claim" if "claim" in known else "query")
         if not {"passages", "documents"} & set(used):
-            kind = "documents" if "documents" in known and "passages" not in known else "passages"
-            used[kind] = kind
+            used["passages"] = "sentences" if "sentences" in known else "passages"
+        elif len({"passages", "documents"} & set(same)) == 2:
+            del used["documents"]
         for column in used.values():
             if column not in known:
                 message = f"The batch has no column {column!r}; its columns are {', '.join(known)}."
                 raise InvalidInput("columns", message=message)
         return used
+
+
+def select_on_ray(
+    queries: str,
+    out: str,
+    *,
+    model: str | None = None,
+    limits: Limits | None = None,
+    batch_size: int = 64,
+    address: str | None = None,
+) -> int:
+    """Select for all rows of some files with Ray Data, which schedules, repeats and writes.
+
+    Args:
+        queries: A file, a folder or a URL such as `s3://bucket/queries` with rows of queries:
+            Parquet, or else JSONL.
+        out: A folder or a URL for Parquet files with the rows and the columns of `SelectBatch`.
+        model: As in `Selector.from_pretrained`.
+        limits: How much to select.
+        batch_size: Queries per batch.
+        address: The address of a cluster, as in `ray.init`; by default RAY_ADDRESS, or else Ray is
+            started on this machine.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        InvalidInput: The cluster cannot be reached, or the files cannot be read or written.
+    """
+    limits = limits or Limits()
+    if not os.path.exists(queries) and "://" not in queries:
+        raise InvalidInput("queries", message=f"There is no file or folder {queries}.")
+    require_extra("--engine ray", package="ray", extra="ray")
+    import ray
+    import ray.data
+
+    package: Any = ray
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        if not package.is_initialized():
+            package.init(address or os.environ.get("RAY_ADDRESS") or "local", **quiet)
+        is_parquet = _is_parquet(queries)
+        rows: Any = (
+            package.data.read_parquet(queries)
+            if is_parquet
+            else package.data.read_json(queries, lines=True)
+        )
+        selected = rows.map_batches(
+            SelectBatch,
+            fn_constructor_kwargs={"model": model, **limits.to_dict()},
+            batch_format="pyarrow",
+            batch_size=batch_size,
+            concurrency=max(1, int(package.cluster_resources().get("CPU", 2)) - 1),
+        )
+        selected.write_parquet(out)
+        return int(rows.count())
+    except DGNError:
+        raise
+    except (OSError, ValueError, RuntimeError, package.exceptions.RayError) as error:
+        ours = re.findall(r"^dgn\.errors\.\w+: (.+)$", str(error), re.MULTILINE)
+        reason = ours[-1] if ours else " ".join(str(error).split())[-300:]
+        raise InvalidInput("queries", message=f"Ray could not select: {reason}") from None
+
+
+def _is_parquet(queries: str) -> bool:
+    if os.path.isdir(queries):
+        return any(name.endswith(".parquet") for name in os.listdir(queries))
+    return queries.endswith((".parquet", "*"))
 
 
 def _names(batch: Any) -> list[str]:
@@ -112,8 +192,11 @@ def _names(batch: Any) -> list[str]:
 def _column(batch: Any, name: str) -> list[Any]:
     column = batch[name] if hasattr(batch, "__getitem__") else batch.column(name)
     if hasattr(column, "to_pylist"):
-        return column.to_pylist()
-    return [value.tolist() if hasattr(value, "tolist") else value for value in column]
+        values = column.to_pylist()
+    else:
+        values = [value.tolist() if hasattr(value, "tolist") else value for value in column]
+    # pandas has NaN where a row lacks a value.
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in values]
 
 
 def _with_columns(batch: Any, added: dict[str, list[Any]]) -> Any:

@@ -1,6 +1,7 @@
 """The MCP server with the client of the official SDK, over real pipes."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,7 +15,9 @@ from retrieved import QUERY, TEXTS, WANTED
 
 def with_client(ask: Callable[[Any], Awaitable[Any]]) -> Any:
     async def run() -> Any:
-        server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "dgn", "mcp"])
+        server = mcp.StdioServerParameters(
+            command=sys.executable, args=["-m", "dgn", "mcp"], env=dict(os.environ)
+        )
         async with mcp.Client(server) as client:
             return await ask(client)
 
@@ -31,24 +34,11 @@ def test_the_tool() -> None:
         for change in ({"query": "a " * 100_000}, {"titles": ["long " * 200_000] * len(TEXTS)}):
             large = await client.call_tool("select_evidence", arguments | change)
             assert large.is_error
-        scores = {"query": "Xyzzy?", "scores": [0, 0, 0, 0, 1], "score_weight": 5, "k": 1}
-        scored = await client.call_tool("select_evidence", arguments | scores)
-        assert [one["index"] for one in scored.structured_content["selected"]] == [4]
-        few = {"k": None, "stop_at": 0.4}
-        stopped = await client.call_tool("select_evidence", arguments | few)
-        assert len(stopped.structured_content["selected"]) == 1
-        strict = await client.call_tool("select_evidence", arguments | {"min_relevance": 0.99})
-        assert strict.structured_content["selected"] == []
-        more = {"given": [TEXTS[1]], "pinned": [4], "receipt": True}
-        complete = (await client.call_tool("select_evidence", arguments | more)).structured_content
-        assert complete["selected"][0]["index"] == 4
-        reasons = [one["reason"] for one in complete["receipt"]["passages"]]
-        assert reasons[1] == "repeats_given"
-        assert reasons[4] == "pinned"
-        groups = {"groups": ["a"] * 5, "max_per_group": 1}
-        limited = await client.call_tool("select_evidence", arguments | groups)
-        assert len(limited.structured_content["selected"]) == 1
-        short = await client.call_tool("select_evidence", arguments | {"scores": [1.0]})
+        many = await client.call_tool("select_evidence", arguments | {"k": None, "max_tokens": 999})
+        assert len(many.structured_content["selected"]) == len(TEXTS)
+        again = await client.call_tool("select_evidence", arguments | {"given": [TEXTS[1]]})
+        assert 1 not in [one["index"] for one in again.structured_content["selected"]]
+        short = await client.call_tool("select_evidence", arguments | {"titles": ["A"]})
         assert "1 entries for 5 passages" in short.content[0].text
         return tools, good, wordless, none
 

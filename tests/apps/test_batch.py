@@ -1,11 +1,15 @@
+import json
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from dgn import InvalidInput, Selector
-from dgn.apps.jobs import SelectBatch
+from dgn.apps.batch import SelectBatch
 from retrieved import QUERY, TEXTS, WANTED
 
 BATCH = {"query": [QUERY, "Who swims?"], "passages": [TEXTS, ["Bo runs.", "Ada swims."]]}
@@ -50,6 +54,8 @@ def test_columns_documents_and_limits() -> None:
     found = SelectBatch(k=2, columns=columns, min_relevance=0.2)(batch)
     assert found["selected_texts"] == [["Ada swims in the lake."]]
     assert SelectBatch(k=1)({"query": ["a"], "documents": [["b. c."]]})["selected"] == [[0]]
+    rows = {"claim": ["Who swims?"], "sentences": [["Bo runs.", "Ada swims."]], "pinned": [[0]]}
+    assert SelectBatch(k=1)(rows)["selected"] == [[0]]
 
 
 def test_mistakes_are_explained() -> None:
@@ -68,3 +74,32 @@ def test_dataset_map() -> None:
     columns = {"query": "question", "passages": "texts", "titles": "titles"}
     found = dataset.map(SelectBatch(columns=columns, k=2), batched=True, batch_size=2)
     assert found["selected"] == [WANTED] * 3
+
+
+@pytest.mark.slow
+def test_from_files_to_files_on_ray(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="dgn[ray] is not installed")
+    rows = [{"id": "a", "query": QUERY, "passages": TEXTS}, {"id": "b", "query": "Who swims?"}]
+    rows[1] |= {"passages": ["Bo runs.", "Ada swims."], "titles": ["Bo", "Ada"]}
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [
+        "select",
+        "--queries",
+        "rows.jsonl",
+        "--out",
+        "selected",
+        "--engine",
+        "ray",
+        "-k",
+        "2",
+    ]
+    run = [sys.executable, "-m", "dgn", *command]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    parts = [pd.read_parquet(path) for path in (tmp_path / "selected").iterdir()]
+    found = pd.concat(parts).set_index("id")["selected"].map(list).to_dict()
+    assert found == {"a": WANTED, "b": [1, 0]}
+    (tmp_path / "rows.jsonl").write_text('{"query": "?!", "passages": ["a"]}\n')
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "query must be a text with a word" in done.stderr.splitlines()[-1]
