@@ -1,36 +1,28 @@
-"""What is a set worth? Set functions on batches of ragged sets, hard and soft."""
+"""What is a set worth? Set functions on batches of ragged sets, hard and soft.
 
-from dgn.core.functions.base import Items, SetFunction, State, as_items
-from dgn.core.functions.concave import (
-    CONCAVE,
-    Concave,
-    Log1p,
-    OneMinusExp,
-    Power,
-    Saturated,
-    Sqrt,
-)
-from dgn.core.functions.coverage import (
-    OBJECTIVES,
-    FacilityLocation,
-    FeatureCoverage,
-    ProbabilisticCoverage,
-)
-from dgn.core.functions.deep import DeepSubmodular
+    FeatureCoverage(weights)        a little of every feature is worth more than much of one
+    FacilityLocation(weights)       every feature is served by its best item alone
+    ProbabilisticCoverage(weights)  every item covers a feature with some probability
+    LogDeterminant()                items that differ in every direction
+    GraphCut(redundancy)            items that are similar to many, and not to each other
+    Mixture(functions, weights)     a weighted sum of them
+
+A function of your own derives from `SetFunction`, or from `WeightedCoverage` if it is a sum over
+features.
+"""
+
+from dgn.core.functions.base import SetFunction, WeightedCoverage
+from dgn.core.functions.concave import Concave, Log1p, OneMinusExp, Power, Saturated
 from dgn.core.functions.determinant import LogDeterminant
-from dgn.core.functions.focused import ConditionalGain, MutualInformation
+from dgn.core.functions.facility import FacilityLocation
+from dgn.core.functions.features import FeatureCoverage
+from dgn.core.functions.graph_cut import GraphCut
 from dgn.core.functions.mixture import Mixture
-from dgn.core.functions.pairwise import DisparityMin, DisparitySum, GraphCut
-from dgn.core.functions.weighted import WeightedCoverage
+from dgn.core.functions.probability import ProbabilisticCoverage
+from dgn.core.items import Items, State, as_items
 
 __all__ = [
-    "CONCAVE",
-    "OBJECTIVES",
     "Concave",
-    "ConditionalGain",
-    "DeepSubmodular",
-    "DisparityMin",
-    "DisparitySum",
     "FacilityLocation",
     "FeatureCoverage",
     "GraphCut",
@@ -38,13 +30,11 @@ __all__ = [
     "Log1p",
     "LogDeterminant",
     "Mixture",
-    "MutualInformation",
     "OneMinusExp",
     "Power",
     "ProbabilisticCoverage",
     "Saturated",
     "SetFunction",
-    "Sqrt",
     "State",
     "WeightedCoverage",
     "as_items",

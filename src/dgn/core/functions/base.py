@@ -1,4 +1,4 @@
-"""The contract of a set function, and the two types that it works on: items and states.
+"""The contract of a set function, and the base class of sums over features.
 
 items = Items(features)               # a ground set, or a padded batch of them
 f = FeatureCoverage(weights)          # what a set of items is worth
@@ -10,189 +10,31 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, final
 
-from dgn.core.arrays import Array, Float, device_of, is_array, namespace
+import numpy as np
+
+from dgn.core.arrays import (
+    Array,
+    Float,
+    cast_like,
+    device_of,
+    is_array,
+    namespace,
+    requires_gradient,
+)
+from dgn.core.items import Items, State
+from dgn.core.numerics import row_dot, row_sum
 from dgn.errors import InvalidInput
 
-
-@dataclass(frozen=True, eq=False)
-class Items:
-    """A batch of ground sets, padded to the same length.
-
-    Whatever the padding contains is replaced by zeros, so that it cannot change a result.
-
-    Args:
-        features: What each item offers, feature by feature: [batch, items, features], or
-            [items, features] for a single set.
-        mask: [batch, items], True for real items and False for padding. Without a mask, every
-            item is real.
-
-    Attributes:
-        single: Whether the features were given as one set, without a batch axis. Maximizers then
-            return one `Selection` instead of `Selections`.
-        has_padding: False if it is known that every item is real.
-        places: [batch, items], the number of each item in the set that it is a part of, or None
-            for a whole set. A function of pairs of items finds the column of an item by it.
-    """
-
-    features: Array
-    mask: Array = None
-    single: bool = field(init=False, default=False)
-    has_padding: bool = field(init=False, default=True)
-    places: Array = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        features = _as_batch("features", self.features, dimensions=3)
-        xp = namespace(features)
-        kind = getattr(features.dtype, "kind", None)  # NumPy's own name for it, which is faster
-        if kind != "f" and not xp.isdtype(features.dtype, "real floating"):
-            raise InvalidInput(
-                "features",
-                found=f"dtype {features.dtype}",
-                allowed="an array with a floating-point dtype",
-            )
-        if 0 in features.shape:
-            raise InvalidInput(
-                "features",
-                message=f"features has the shape {tuple(features.shape)}; it needs at least one "
-                "set, one item and one feature.",
-            )
-        if self.mask is None:
-            mask = xp.ones(features.shape[:2], dtype=xp.bool, device=device_of(features))
-            object.__setattr__(self, "has_padding", False)
-        else:
-            mask = _as_batch("mask", self.mask, dimensions=2)
-            _check_mask(mask, features)
-            features = xp.where(mask[..., None], features, xp.zeros_like(features))
-        object.__setattr__(self, "single", self.features.ndim == 2)
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "mask", mask)
-
-    @property
-    def batch(self) -> int:
-        """The number of ground sets."""
-        return self.features.shape[0]
-
-    @property
-    def size(self) -> int:
-        """The number of items per set, padding included."""
-        return self.features.shape[1]
-
-    @property
-    def numbers(self) -> Array:
-        """The number of each item in the whole set, [batch, items], also where `places` is None."""
-        if self.places is not None:
-            return self.places
-        xp, shape = namespace(self.features), (self.batch, self.size)
-        return xp.broadcast_to(xp.arange(self.size, device=device_of(self.features)), shape)
-
-    def widened(self) -> Items:
-        """The same items, in float32 if they have half precision, in which sums are wrong."""
-        xp = namespace(self.features)
-        if xp.finfo(self.features.dtype).bits >= 32:
-            return self
-        items = _trusted(xp.astype(self.features, xp.float32), self.mask, self.places)
-        object.__setattr__(items, "single", self.single)
-        return items
-
-    def slice(self, start: int, stop: int) -> Items:
-        """The items from `start` to `stop` of every set, without a copy."""
-        places = self.numbers[:, start:stop]
-        return _trusted(self.features[:, start:stop, :], self.mask[:, start:stop], places)
-
-    def gather(self, indices: Array) -> Items:
-        """Some items of a single set, as one new set per row of `indices`, [rows, chosen]."""
-        xp = namespace(self.features)
-        rows, chosen = indices.shape
-        flat = xp.reshape(indices, (-1,))
-        shape = (rows, chosen, self.features.shape[2])
-        features = xp.reshape(xp.take(self.features[0], flat, axis=0), shape)
-        mask = xp.reshape(xp.take(self.mask[0], flat, axis=0), (rows, chosen))
-        places = indices if self.places is None else self.places[0][indices]
-        return _trusted(features, mask, places)
-
-    def repeat(self, batch: int) -> Items:
-        """A single set as a batch of that many equal sets, without a copy."""
-        xp = namespace(self.features)
-        features = xp.broadcast_to(self.features, (batch, *self.features.shape[1:]))
-        places = self.places
-        places = None if places is None else xp.broadcast_to(places, (batch, self.size))
-        return _trusted(features, xp.broadcast_to(self.mask, (batch, self.size)), places)
-
-    def ordered(self, order: Array) -> Items:
-        """The items of every set in another order; `order` is [batch, items]."""
-        rows = namespace(order).arange(self.batch, device=device_of(order))[:, None]
-        places = order if self.places is None else self.places[rows, order]
-        return _trusted(self.features[rows, order], self.mask[rows, order], places)
-
-    def columns(self, columns: slice) -> Items:
-        """The same items with some of their features only."""
-        return _trusted(self.features[:, :, columns], self.mask, self.places)
-
-    def of_set(self, row: int) -> Items:
-        """One set of the batch with a copy of its own features, without padding at its end."""
-        xp = namespace(self.features)
-        real = xp.nonzero(self.mask[row])[0]
-        size = int(real[-1]) + 1 if real.shape[0] else 0
-        return _trusted(
-            xp.asarray(self.features[row : row + 1, :size, :], copy=True),
-            xp.asarray(self.mask[row : row + 1, :size], copy=True),
-            None if self.places is None else self.places[row : row + 1, :size],
-        )
-
-    def first_set(self) -> Items:
-        """The first set of the batch, without a copy."""
-        return _trusted(
-            self.features[:1], self.mask[:1], None if self.places is None else self.places[:1]
-        )
-
-    def check_filled(self) -> None:
-        """Raise InvalidInput if a set has no real item at all."""
-        if not self.has_padding:
-            return
-        xp = namespace(self.mask)
-        filled = xp.any(self.mask, axis=1)
-        if not bool(xp.all(filled)):
-            row = int(xp.nonzero(~filled)[0][0])
-            raise InvalidInput(
-                "mask", message=f"Set {row} has no item; every set needs at least one real item."
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """What a set function remembers about the items selected so far.
-
-    Attributes:
-        level: [batch, features], how far each feature is covered, in the function's own terms.
-        outside: [batch, items], one minus the membership of each item: 1 for an item that is not
-            selected, 0 for one that is, in between for a soft selection. It is kept instead of
-            the membership because selections multiply it, and 1 − s would lose what s keeps
-            near 1.
-        parts: The states of the parts of a mixture, which has no level of its own.
-        maker: The name of the function that made the state; it means nothing to other functions.
-    """
-
-    level: Array
-    outside: Array
-    parts: tuple[State, ...] = ()
-    maker: str = ""
-
-    def rows(self, indices: Array) -> State:
-        """The states of these rows of the batch, [chosen]."""
-        xp = namespace(self.outside)
-        return State(
-            level=None if self.parts else xp.take(self.level, indices, axis=0),
-            outside=xp.take(self.outside, indices, axis=0),
-            parts=tuple(part.rows(indices) for part in self.parts),
-            maker=self.maker,
-        )
+_LEAST_USUAL = 1e-6
+"""Features and weights that are not below it need no further check."""
 
 
 class SetFunction(ABC):
-    """A function f of a set of items with f(∅) = 0, submodular unless it says otherwise.
+    """A monotone submodular function f of a set of items with f(∅) = 0.
 
     Derive from it for a function of your own; for sums over features, WeightedCoverage already has
     most of the work done. Four methods are enough for every search and for the unfolded network:
@@ -205,14 +47,6 @@ class SetFunction(ABC):
     A set function is a frozen value object without trainable parameters: a torch module that has
     parameters builds one, and gradients flow through it. Memberships lie in [0, 1]. The union of
     a soft set s with an item v sets s_v to 1, so that an item in the set has no gain.
-
-    `lazy_greedy`, `stochastic_greedy` and `exact` evaluate the function on some of the items only.
-    For them, the gain of an item given a state must not depend on which other items are passed
-    along: `f.gains(part, f.empty(part, state))` must equal the gains of the same items in
-    `f.gains(items, state)`. A function that keeps data of its own per item, for example a
-    similarity matrix with one row per item, breaks this rule; these maximizers refuse it, and
-    `greedy` accepts it. Such a matrix can be the features instead: `items.numbers` says which
-    column belongs to each item of a part.
 
     The other methods are optional. They have defaults that fit any function.
     """
@@ -242,28 +76,11 @@ class SetFunction(ABC):
     def monotone(self) -> bool | None:
         """Whether it is known that no item ever has a negative gain.
 
-        Returns:
-            True if the function guarantees it. False if an item may have a negative gain: `greedy`,
-            `lazy_greedy` and `budgeted_greedy` then stop where no item has a positive gain, with a
-            certificate that needs no monotonicity; `stochastic_greedy` and `exact` refuse it. None,
-            the default, if it is not known; a search then refuses the first negative gain that it
-            sees.
+        The certificate of a search is true only then. True if the function guarantees it. None,
+        the default, if it is not known: a search then checks it on small sets, and refuses the
+        first negative gain that it meets. A function that returns False is refused.
         """
         return None
-
-    @property
-    def submodular(self) -> bool:
-        """Whether the gain of an item never grows as the set grows; True by default.
-
-        `greedy` searches a function that is not submodular without a certificate, and takes k
-        items whatever their gains are; the other searches refuse it.
-        """
-        return True
-
-    @property
-    def information_submodular(self) -> bool:
-        """Whether f(A) + f(Q) − f(A ∪ Q) is known to be submodular in A for every set Q."""
-        return False
 
     def contributions(self, items: Items, state: State) -> Float[Array, "batch items width"]:
         """The gains, feature by feature; they sum to `gains` over the last axis.
@@ -310,52 +127,269 @@ class SetFunction(ABC):
         return self
 
 
-def as_items(items: Items | Array) -> Items:
-    """Items as they are; a plain array of features as items without padding."""
-    return items if isinstance(items, Items) else Items(items)
+@dataclass(frozen=True, eq=False)
+class WeightedCoverage(SetFunction):
+    """f(A) = Σ_u weight_u · coverage_u(A), where a subclass defines coverage_u.
 
+    Derive from it if your function is such a sum; derive from SetFunction otherwise.
 
-def _trusted(features: Array, mask: Array, places: Array = None) -> Items:
-    """Items made of parts of other items, which were checked and cleaned when they were made."""
-    items = object.__new__(Items)
-    object.__setattr__(items, "features", features)
-    object.__setattr__(items, "mask", mask)
-    object.__setattr__(items, "has_padding", True)
-    object.__setattr__(items, "places", places)
-    return items
+    Args:
+        weights: At least 0; [features] if all sets of a batch share them, [batch, features] for
+            one row per set. Without weights, every feature weighs 1.
+    """
 
+    weights: Array = None
 
-def _as_batch(argument: str, value: Any, *, dimensions: int) -> Array:
-    # A masked array, which has `filled`, hides numbers, and nothing here would look at its mask.
-    # torch.compile cannot trace NumPy's own function for this.
-    if not is_array(value) or hasattr(value, "filled"):
-        raise InvalidInput(
-            argument, found=type(value).__name__, allowed="a NumPy array or a torch tensor"
+    initial_level: ClassVar[float] = 0.0
+    feature_ceiling: ClassVar[float] = math.inf
+    level_ceiling: ClassVar[float] = math.inf
+    adds_up: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.weights is None:
+            return
+        if not is_array(self.weights):
+            object.__setattr__(self, "weights", as_array("weights", self.weights))
+        dtype = self.weights.dtype
+        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
+            raise InvalidInput("weights", found=f"dtype {dtype}", allowed="real numbers")
+
+    @abstractmethod
+    def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
+        """coverage_u at this level."""
+
+    @abstractmethod
+    def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
+        """How much each item increases coverage_u."""
+
+    @abstractmethod
+    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
+        """coverage_u of all items together, at most, if none has more of u than `best`."""
+
+    @abstractmethod
+    def raised(
+        self, items: Items, state: State, joining: Float[Array, "batch items"]
+    ) -> Float[Array, "batch features"]:
+        """The level after `joining`, the part of each item that was outside, joined the set."""
+
+    @final
+    def empty(self, items: Items, context: State | None = None) -> State:
+        features = items.features
+        xp, device = namespace(features), device_of(features)
+        self._check_weights_fit(items)
+        if context is None:
+            shape = (items.batch, features.shape[2])
+            level = xp.full(shape, self.initial_level, dtype=features.dtype, device=device)
+        else:
+            check_maker(context, type(self).__name__)
+            level = context_level(context, items)
+        outside = xp.ones((items.batch, items.size), dtype=features.dtype, device=device)
+        return State(level, outside, maker=type(self).__name__)
+
+    @final
+    def gains(self, items: Items, state: State) -> Float[Array, "batch items"]:
+        increases = self.increases(items, state)
+        xp = namespace(increases)
+        if self.weights is None:
+            return row_sum(increases)
+        weights = self._weights_by_item(items)
+        if requires_gradient(increases):
+            # Ten times as fast with its gradient; soft gains do not decide between items.
+            if weights.ndim == 1:
+                return xp.matmul(increases, weights)
+            return xp.matmul(increases, weights[:, 0, :, None])[..., 0]
+        return row_dot(increases, weights)
+
+    @final
+    def contributions(self, items: Items, state: State) -> Float[Array, "batch items features"]:
+        increases = self.increases(items, state)
+        return increases if self.weights is None else increases * self._weights_by_item(items)
+
+    @final
+    def add(self, items: Items, state: State, member: Float[Array, "batch items"]) -> State:
+        level = self.raised(items, state, state.outside * member)
+        return State(level, state.outside * (1 - member), maker=state.maker)
+
+    @final
+    def value(self, state: State) -> Float[Array, " batch"]:
+        covered = self.covered(state.level)
+        if self.weights is None:
+            return row_sum(covered)
+        return row_dot(covered, cast_like(self.weights, covered))
+
+    @final
+    def check(self, items: Items, context: State | None = None) -> None:
+        largest = check_range("features", items.features, ceiling=self.feature_ceiling)
+        if self.adds_up:
+            _check_sum(largest, items.features)
+        lightest = heaviest = 1.0
+        if self.weights is not None:
+            self._check_weights_fit(items)
+            weights = cast_like(self.weights, items.features)
+            heaviest = check_range("weights", weights)
+            lightest = weights.min().item()
+        if not self._is_in_range(items, largest, lightest, heaviest):
+            check_extent(lambda: self.extent(items), items.features)
+        if context is not None:
+            check_maker(context, type(self).__name__)
+            given = check_range("context", context.level, ceiling=self.level_ceiling)
+            if self.adds_up:
+                _check_sum(largest, items.features, given)
+            self.check_precision(items, context, largest)
+
+    @final
+    def surely_allows(
+        self,
+        *,
+        least: float,
+        largest: float,
+        lightest: float,
+        heaviest: float,
+    ) -> bool:
+        """Whether `check` would accept non-negative items, judged by the range of their numbers.
+
+        Args:
+            least: The smallest, over sets, of the largest feature whose weight is not 0.
+            largest: The largest feature.
+            lightest: The smallest weight that is not 0.
+            heaviest: The largest weight.
+        """
+        return (
+            largest <= self.feature_ceiling
+            and least >= _LEAST_USUAL
+            and self._is_usual(largest, lightest, heaviest)
         )
-    if value.ndim == dimensions - 1:
-        return value[None]
-    if value.ndim != dimensions:
-        raise InvalidInput(
-            argument,
-            message=f"{argument} has the shape {tuple(value.shape)}; it needs {dimensions - 1} "
-            f"dimensions for one set, or {dimensions} for a batch of sets.",
-        )
-    return value
+
+    def _is_in_range(self, items: Items, largest: float, lightest: float, heaviest: float) -> bool:
+        """Whether all values are surely in the range of the dtype; `extent` is exact and slow."""
+        least = largest
+        if items.batch > 1:  # the set with the smallest features decides whether they are too small
+            by_set = namespace(items.features).max(items.features, axis=(1, 2))
+            least = min((one for one in by_set.tolist() if one > 0), default=largest)
+        if self._is_usual(largest, lightest, heaviest) and least >= _LEAST_USUAL:
+            return True
+        limits = namespace(items.features).finfo(items.features.dtype)
+        size, width = items.features.shape[1:]
+        with np.errstate(all="ignore"):
+            low = self.highest(np.array([[least]]), 1).item()
+            high = self.highest(np.array([[largest]]), size).item()
+        return lightest * low >= float(limits.smallest_normal) / float(limits.eps) and (
+            size + 1
+        ) * width * heaviest * high <= float(limits.max)
+
+    def _is_usual(self, largest: float, lightest: float, heaviest: float) -> bool:
+        """Whether the numbers are of a size that no dtype has trouble with; this costs little."""
+        return 1e-6 <= largest <= 1e6 and lightest >= 1e-6 and heaviest <= 1e6
+
+    def check_precision(self, items: Items, context: State, largest: float) -> None:
+        """Raise InvalidInput if the dtype loses what items of this size add to the context."""
+
+    @final
+    def extent(self, items: Items) -> tuple[Array, Array] | None:
+        xp = namespace(items.features)
+        best = xp.astype(xp.max(items.features, axis=1), xp.float64)
+        weights = xp.ones_like(best[:1]) if self.weights is None else cast_like(self.weights, best)
+        alone = weights * self.highest(best, 1)
+        together = weights * self.highest(best, items.size)
+        has_value = (best > 0) & (weights > 0)
+        reached = xp.max(xp.where(has_value, alone, -xp.inf), axis=1)
+        reached = xp.where(xp.any(has_value, axis=1), reached, xp.nan)
+        return reached, (items.size + 1) * xp.sum(together, axis=1)
+
+    @final
+    def of_set(self, row: int) -> WeightedCoverage:
+        by_set = {
+            name: row_of(value, row)
+            for name, value in vars(self).items()
+            if name in {"weights", "target"}
+        }
+        return replace(self, **by_set)
+
+    def _check_weights_fit(self, items: Items) -> None:
+        if self.weights is None:
+            return
+        shape = tuple(cast_like(self.weights, items.features).shape)
+        width = items.features.shape[2]
+        # One row fits any batch: a search may look at one set in many states at once.
+        if shape not in {(width,), (1, width), (items.batch, width)}:
+            raise InvalidInput(
+                "weights",
+                found=f"shape {shape}",
+                allowed=f"an array of shape ({width},) or ({items.batch}, {width}), to fit the "
+                "features",
+            )
+
+    def _weights_by_item(self, items: Items) -> Float[Array, "... features"]:
+        weights = cast_like(self.weights, items.features)
+        return weights if weights.ndim == 1 else weights[:, None, :]
 
 
-def _check_mask(mask: Array, features: Array) -> None:
-    if namespace(mask) is not namespace(features):
+def as_array(name: str, values: Any) -> Array:
+    """Numbers in a list as a NumPy array."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(name, found=f"{values!r:.40}", allowed="an array of numbers") from None
+
+
+def _check_sum(largest: float, features: Array, given: float = 0.0) -> None:
+    """Raise InvalidInput if the features of a set could add up beyond the range of their dtype.
+
+    Args:
+        largest: The largest feature.
+        features: The features.
+        given: The largest level of a context, to which they are added.
+    """
+    items, most = features.shape[1], float(namespace(features).finfo(features.dtype).max)
+    if largest * items + given > most:
         raise InvalidInput(
-            "mask", found=type(mask).__name__, allowed=f"a {type(features).__name__}, as features"
+            "features",
+            message=f"features contains {largest:g}; {items} items of this size may add up to "
+            f"more than {features.dtype} can hold. Scale the features to at most "
+            f"{most / items:g}, or use a wider dtype.",
         )
-    if not namespace(mask).isdtype(mask.dtype, "bool"):
-        raise InvalidInput("mask", found=f"dtype {mask.dtype}", allowed="an array of booleans")
-    if tuple(mask.shape) != tuple(features.shape[:2]):
+
+
+def row_of(values: Array, row: int) -> Array:
+    """A copy of one row of [batch, features]; shared values, and none at all, stay as they are."""
+    if getattr(values, "ndim", 1) != 2 or values.shape[0] == 1:
+        return values
+    return namespace(values).asarray(values[row : row + 1], copy=True)
+
+
+def context_level(context: State, items: Items, width: int | None = None) -> Array:
+    """The level of a context for every set of the batch; by default, it has as many features."""
+    level = cast_like(context.level, items.features)
+    batch, width = items.batch, items.features.shape[2] if width is None else width
+    if level.shape[-1] != width or level.shape[0] not in {1, batch}:
         raise InvalidInput(
-            "mask",
-            found=f"shape {tuple(mask.shape)}",
-            allowed=f"an array of shape {tuple(features.shape[:2])}, to fit the features",
+            "context",
+            found=f"a level of shape {tuple(level.shape)}",
+            allowed=f"a state with a level of shape ({batch}, {width}), or (1, {width}) for all "
+            "sets",
         )
+    return namespace(level).broadcast_to(level, (batch, *level.shape[1:]))
+
+
+def check_extent(extent: Callable[[], tuple[Array, Array] | None], features: Array) -> None:
+    """Raise InvalidInput if values of sets are too large or too small for the dtype."""
+    with np.errstate(all="ignore"):
+        found = extent()
+    if found is None:
+        return
+    xp, dtype = namespace(features), features.dtype
+    limits = xp.finfo(dtype)
+    reached, highest = found
+    # Below this, the smallest differences between values are lost.
+    least = float(limits.smallest_normal) / float(limits.eps)
+    for wrong, size in ((~(highest <= float(limits.max)), "large"), (reached < least, "small")):
+        if bool(xp.any(wrong)):
+            row = int(xp.nonzero(wrong)[0][0])
+            raise InvalidInput(
+                "features",
+                message=f"The values of set {row} are too {size} for {dtype}; scale the features "
+                "or the weights, or use a wider dtype.",
+            )
 
 
 def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> float:

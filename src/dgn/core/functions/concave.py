@@ -13,19 +13,10 @@ from typing import final
 from dgn.core.arrays import Array, Float, namespace
 from dgn.core.numerics import safe_divide, safe_power
 from dgn.errors import InvalidInput
-from dgn.parts import Registry
 
 
 class Concave(ABC):
     """A non-decreasing concave function of x ≥ 0 with φ(0) = 0."""
-
-    @property
-    def has_convex_slope(self) -> bool:
-        """Whether it is known that φ' is convex: φ flattens out more and more slowly.
-
-        Mutual information is submodular then (see `dgn.core.functions.MutualInformation`).
-        """
-        return False
 
     @abstractmethod
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -41,10 +32,6 @@ class Concave(ABC):
 class Log1p(Concave):
     """φ(x) = log(1 + x), the paper's."""
 
-    @property
-    def has_convex_slope(self) -> bool:
-        return True
-
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return namespace(x).log1p(x)
 
@@ -57,7 +44,7 @@ class Log1p(Concave):
 @final
 @dataclass(frozen=True)
 class Power(Concave):
-    """φ(x) = x**exponent, with .01 ≤ exponent ≤ 1; with 1, nothing diminishes and f is modular.
+    """φ(x) = x**exponent, with .01 ≤ exponent ≤ 1: ½ is the square root, and 1 makes f modular.
 
     Smaller exponents give functions that hardly grow, whose increases are lost to rounding.
 
@@ -70,17 +57,18 @@ class Power(Concave):
         if not 0.01 <= self.exponent <= 1:
             raise InvalidInput("exponent", found=f"{self.exponent:g}", allowed="from 0.01 to 1")
 
-    @property
-    def has_convex_slope(self) -> bool:
-        return True
-
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return safe_power(x, self.exponent)
 
     def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
+        xp = namespace(x)
+        if self.exponent == 0.5:
+            # √(x+step) − √x = step / (√(x+step) + √x), which does not cancel.
+            roots = safe_power(x + step, 0.5) + safe_power(x, 0.5)
+            # At 0 the slope is that of safe_power: features that are all zero still get a gradient.
+            return xp.where(roots == 0, 0.5 * step, safe_divide(step, roots, at_zero=0.0))
         # Most steps as x^e · ((1 + step/x)^e − 1), which does not cancel; very large steps have
         # nothing to cancel, and for them step/x might overflow.
-        xp = namespace(x)
         small = (1e-3 * step <= x) & (x > 0)
         base = xp.where(x > 0, x, 1.0)
         growth = xp.where(small, step, 0.0) / base
@@ -91,32 +79,8 @@ class Power(Concave):
 
 @final
 @dataclass(frozen=True)
-class Sqrt(Concave):
-    """φ(x) = √x. Its slope at 0, which is infinite, counts as ½ in gradients."""
-
-    @property
-    def has_convex_slope(self) -> bool:
-        return True
-
-    def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        return safe_power(x, 0.5)
-
-    def increase(self, x: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
-        # √(x+step) − √x = step / (√(x+step) + √x), which does not cancel.
-        xp = namespace(x)
-        roots = safe_power(x + step, 0.5) + safe_power(x, 0.5)
-        # At 0 the slope is that of safe_power: features that are all zero still get a gradient.
-        return xp.where(roots == 0, 0.5 * step, safe_divide(step, roots, at_zero=0.0))
-
-
-@final
-@dataclass(frozen=True)
 class OneMinusExp(Concave):
     """φ(x) = 1 − exp(−x), which never exceeds 1."""
-
-    @property
-    def has_convex_slope(self) -> bool:
-        return True
 
     def of(self, x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         return -namespace(x).expm1(-x)
@@ -147,19 +111,5 @@ class Saturated(Concave):
         return xp.minimum(step, room)
 
 
-INCREASING = (Log1p, Power, Sqrt, OneMinusExp, Saturated)
+INCREASING = (Log1p, Power, OneMinusExp, Saturated)
 """Functions that are known never to decrease."""
-
-CONCAVE: Registry[Concave] = Registry(
-    "concave",
-    "dgn.concave",
-    Concave,
-    {
-        "log": Log1p,
-        "sqrt": Sqrt,
-        "power": Power,
-        "one-minus-exp": OneMinusExp,
-        "saturated": Saturated,
-    },
-)
-"""Concave functions by name, as configurations and model folders name them."""

@@ -1,4 +1,4 @@
-"""A weighted sum of set functions, each with its own view of the features."""
+"""A weighted sum of set functions, each on features of its own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import final
 
-from dgn.core.arrays import Array, Float, cast_like, device_of, namespace
+from dgn.core.arrays import Array, Float, cast_like, device_of, is_array, namespace
 from dgn.core.functions.base import (
-    Items,
     SetFunction,
-    State,
+    as_array,
+    check_extent,
     check_maker,
     check_range,
+    row_of,
 )
-from dgn.core.functions.weighted import check_extent
+from dgn.core.items import Items, State
 from dgn.errors import InvalidInput
 
 
@@ -23,9 +24,11 @@ from dgn.errors import InvalidInput
 class Mixture(SetFunction):
     """f(A) = Σ_i weight_i · f_i(A): a non-negative sum of submodular functions is submodular.
 
+    Choose it for two aims at once: what covers a query, and what represents all items.
+
     Args:
         functions: The parts.
-        weights: [parts], at least 0.
+        weights: At least 0; [parts], or [batch, parts] for one row per set.
         columns: The features that each part reads, one slice per part; by default, every part
             reads all features. Concatenate what the parts need:
             `Items(concat([h, similarities], axis=-1))` with
@@ -40,11 +43,16 @@ class Mixture(SetFunction):
         count = len(self.functions)
         if not count:
             raise InvalidInput("functions", found="none", allowed="at least one set function")
-        for name, values in (("weights", self.weights), ("columns", self.columns)):
-            if values is not None and len(values) != count:
+        if not is_array(self.weights):
+            object.__setattr__(self, "weights", as_array("weights", self.weights))
+        entries = {"weights": self.weights.shape[-1] if self.weights.ndim in {1, 2} else 0}
+        if self.columns is not None:
+            entries["columns"] = len(self.columns)
+        for name, found in entries.items():
+            if found != count:
                 raise InvalidInput(
                     name,
-                    message=f"{name} has {len(values)} entries; it needs one for each of the "
+                    message=f"{name} has {found} entries; it needs one for each of the "
                     f"{count} functions.",
                 )
 
@@ -54,14 +62,14 @@ class Mixture(SetFunction):
         return _joined([f.empty(view, part) for f, view, part in views])
 
     def gains(self, items: Items, state: State) -> Float[Array, "batch items"]:
-        weights = cast_like(self.weights, items.features)
+        weights = self._weights_like(items.features)
         gains = [f.gains(view, part) for f, view, part in self._over_parts(items, state)]
-        return sum(weights[i] * gain for i, gain in enumerate(gains))
+        return sum(weights[i][:, None] * gain for i, gain in enumerate(gains))
 
     def contributions(self, items: Items, state: State) -> Float[Array, "batch items width"]:
-        weights = cast_like(self.weights, items.features)
+        weights = self._weights_like(items.features)
         parts = [f.contributions(view, part) for f, view, part in self._over_parts(items, state)]
-        weighted = [weights[i] * part for i, part in enumerate(parts)]
+        weighted = [weights[i][:, None, None] * part for i, part in enumerate(parts)]
         return namespace(items.features).concat(weighted, axis=-1)
 
     def add(self, items: Items, state: State, member: Float[Array, "batch items"]) -> State:
@@ -69,7 +77,7 @@ class Mixture(SetFunction):
         return _joined([f.add(view, part, member) for f, view, part in parts])
 
     def value(self, state: State) -> Float[Array, " batch"]:
-        weights = cast_like(self.weights, state.outside)
+        weights = self._weights_like(state.outside)
         parts = zip(self.functions, _parts(state), strict=True)
         return sum(weights[i] * f.value(part) for i, (f, part) in enumerate(parts))
 
@@ -86,10 +94,10 @@ class Mixture(SetFunction):
         if len(known) < len(parts):
             return None
         xp = namespace(items.features)
-        weights = cast_like(self.weights, known[0][0])
+        weights = self._weights_like(known[0][0])
         reached = xp.stack([weights[i] * low for i, (low, _) in enumerate(known)])
         # NaN: a part without a value; a weight of 0 takes the value from its part.
-        counts = ~xp.isnan(reached) & (weights > 0)[:, None]
+        counts = ~xp.isnan(reached) & (xp.stack(weights) > 0)
         best = xp.max(xp.where(counts, reached, -xp.inf), axis=0)
         best = xp.where(xp.any(counts, axis=0), best, xp.nan)
         return best, sum(weights[i] * high for i, (_, high) in enumerate(known))
@@ -111,23 +119,22 @@ class Mixture(SetFunction):
         parts = {f.monotone for f in self.functions}
         return False if False in parts else None if None in parts else True
 
-    @property
-    def submodular(self) -> bool:
-        return all(f.submodular for f in self.functions)
-
-    @property
-    def information_submodular(self) -> bool:
-        return all(f.information_submodular for f in self.functions)
-
     def counted(self) -> Mixture:
         first = self.functions[0].counted()
         if first is self.functions[0]:  # it does not define coverage
             return self
         columns = None if self.columns is None else self.columns[:1]
-        return Mixture((first,), self.weights[:1], columns)
+        return Mixture((first,), self.weights[..., :1], columns)
 
     def of_set(self, row: int) -> Mixture:
-        return replace(self, functions=tuple(f.of_set(row) for f in self.functions))
+        functions = tuple(f.of_set(row) for f in self.functions)
+        return replace(self, functions=functions, weights=row_of(self.weights, row))
+
+    def _weights_like(self, like: Array) -> list[Float[Array, "..."]]:
+        """One array for each part: [1], or [batch] if the sets have weights of their own."""
+        weights = cast_like(self.weights, like)
+        rows = weights if weights.ndim == 2 else weights[None, :]
+        return [rows[:, i] for i in range(len(self.functions))]
 
     def _views(self, items: Items) -> list[Items]:
         if self.columns is None:

@@ -1,4 +1,4 @@
-"""Compiled forms of the hot loops: C for NumPy arrays and CPU tensors, Triton for GPU tensors.
+"""Compiled forms of the hot loops, for NumPy arrays and for tensors on the CPU.
 
 The C code is compiled when the package is installed, if there is a C compiler, and loaded with
 ctypes, which releases the GIL. Without it, or with DGN_KERNELS=off in the environment, NumPy
@@ -6,11 +6,11 @@ computes the same results, slower. The plain form is the definition; the kernels
 it.
 """
 
-from dgn.core.native.forms import FORMS, Coverage, compiled
-from dgn.core.native.large import LargeSet, SparseRows
+from dgn.core.native.forms import FORMS, Coverage, compiled, is_sparse, level_of
+from dgn.core.native.greedy import Range, constrained, greedy, one_set
 from dgn.core.native.layers import SoftSets
+from dgn.core.native.lazy import LargeSet, SparseRows
 from dgn.core.native.library import ISAS, describe, highest_isa, is_available
-from dgn.core.native.searches import Range, constrained, greedy, one_set
 
 __all__ = [
     "FORMS",
@@ -26,5 +26,7 @@ __all__ = [
     "greedy",
     "highest_isa",
     "is_available",
+    "is_sparse",
+    "level_of",
     "one_set",
 ]

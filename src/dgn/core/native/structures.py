@@ -19,8 +19,9 @@ class Input(ctypes.Structure):
         *_fields(ctypes.c_void_p, ("mask", "weights", "level")),
         *_fields(ctypes.c_int64, ("weights_stride", "level_stride", "sets", "items")),
         *_fields(ctypes.c_int64, ("width", "k")),
-        *_fields(ctypes.c_double, ("parameter",)),
-        *_fields(ctypes.c_int32, ("form", "is_double")),
+        *_fields(ctypes.c_double, ("parameter", "second_parameter")),
+        *_fields(ctypes.c_int64, ("split",)),
+        *_fields(ctypes.c_int32, ("form", "second_form", "is_double", "unused")),
     )
 
 

@@ -151,11 +151,10 @@ static void some_unit_gains(const float *const *rows, int count, const float *we
     break
 
 /* What the gains of all items have in common, feature by feature. */
-static void SUFFIX(prepare)(const dgn_input *input, const REAL *restrict level,
-                            REAL *restrict prepared) {
-    const int64_t width = input->width;
-    const REAL cap = (REAL)input->parameter;
-    switch (input->form) {
+static void SUFFIX(prepare_some)(int32_t form, double parameter, const REAL *restrict level,
+                                 REAL *restrict prepared, int64_t width) {
+    const REAL cap = (REAL)parameter;
+    switch (form) {
     case DGN_LOG1P: FOR_FEATURES(prepared[u] = 1 / (1 + level[u]));
 #ifdef UNIT_SCALE
     case DGN_LOG1P_UNIT: FOR_FEATURES(prepared[u] = UNIT_SCALE / (1 + level[u]));
@@ -164,38 +163,70 @@ static void SUFFIX(prepare)(const dgn_input *input, const REAL *restrict level,
                                                                 : (REAL)sqrt((double)level[u]));
     case DGN_SATURATED: FOR_FEATURES(prepared[u] = cap > level[u] ? cap - level[u] : 0);
     case DGN_ONE_MINUS_EXP: FOR_FEATURES(prepared[u] = (REAL)exp(-(double)level[u]));
-    case DGN_POWER: FOR_FEATURES(prepared[u] = (REAL)pow((double)level[u], input->parameter));
+    case DGN_POWER: FOR_FEATURES(prepared[u] = (REAL)pow((double)level[u], parameter));
     default: memcpy(prepared, level, (size_t)width * sizeof(REAL));
     }
 }
 
-static void SUFFIX(raise)(const dgn_input *input, const REAL *restrict row,
-                          REAL *restrict level) {
-    const int64_t width = input->width;
-    switch (input->form) {
+static void SUFFIX(raise_some)(int32_t form, const REAL *restrict row, REAL *restrict level,
+                               int64_t width) {
+    switch (form) {
     case DGN_FACILITY: FOR_FEATURES(level[u] = row[u] > level[u] ? row[u] : level[u]);
     case DGN_PROBABILISTIC: FOR_FEATURES(level[u] *= 1 - row[u]);
     default: FOR_FEATURES(level[u] += row[u]);
     }
 }
 
-static REAL SUFFIX(gain_of)(const dgn_input *input, const REAL *row, const REAL *weights,
+static REAL SUFFIX(gain_of)(int32_t form, double parameter, const REAL *row, const REAL *weights,
                             const REAL *prepared, const REAL *level, int64_t width) {
-    const REAL parameter = (REAL)input->parameter;
-    switch (input->form) {
-    case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width, parameter);
-    case DGN_SQRT: return SUFFIX(sqrt_gain)(row, weights, prepared, level, width, parameter);
-    case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width, parameter);
-    case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width, parameter);
-    case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width, parameter);
+    const REAL p = (REAL)parameter;
+    switch (form) {
+    case DGN_LOG1P: return SUFFIX(log1p_gain)(row, weights, prepared, level, width, p);
+    case DGN_SQRT: return SUFFIX(sqrt_gain)(row, weights, prepared, level, width, p);
+    case DGN_LINEAR: return SUFFIX(linear_gain)(row, weights, prepared, level, width, p);
+    case DGN_SATURATED: return SUFFIX(saturated_gain)(row, weights, prepared, level, width, p);
+    case DGN_FACILITY: return SUFFIX(facility_gain)(row, weights, prepared, level, width, p);
     case DGN_ONE_MINUS_EXP:
-        return SUFFIX(one_minus_exp_gain)(row, weights, prepared, level, width, parameter);
-    case DGN_POWER: return SUFFIX(power_gain)(row, weights, prepared, level, width, parameter);
-    default: return SUFFIX(product_gain)(row, weights, prepared, level, width, parameter);
+        return SUFFIX(one_minus_exp_gain)(row, weights, prepared, level, width, p);
+    case DGN_POWER: return SUFFIX(power_gain)(row, weights, prepared, level, width, p);
+    default: return SUFFIX(product_gain)(row, weights, prepared, level, width, p);
     }
+}
+
+/* The same for a function that may be a sum of two, each on features of its own. */
+static int64_t SUFFIX(first_width)(const dgn_input *input) {
+    return input->split ? input->split : input->width;
+}
+
+static void SUFFIX(start)(const dgn_input *input, REAL *level) {
+    const int64_t split = SUFFIX(first_width)(input);
+    for (int64_t u = 0; u < input->width; u++)
+        level[u] = (u < split ? input->form : input->second_form) == DGN_PROBABILISTIC ? 1 : 0;
+}
+
+static void SUFFIX(prepare)(const dgn_input *input, const REAL *level, REAL *prepared) {
+    const int64_t split = SUFFIX(first_width)(input);
+    SUFFIX(prepare_some)(input->form, input->parameter, level, prepared, split);
+    if (split < input->width)
+        SUFFIX(prepare_some)(input->second_form, input->second_parameter, level + split,
+                             prepared + split, input->width - split);
+}
+
+static void SUFFIX(raise)(const dgn_input *input, const REAL *row, REAL *level) {
+    const int64_t split = SUFFIX(first_width)(input);
+    SUFFIX(raise_some)(input->form, row, level, split);
+    if (split < input->width)
+        SUFFIX(raise_some)(input->second_form, row + split, level + split, input->width - split);
 }
 
 static REAL SUFFIX(gain)(const dgn_input *input, const REAL *row, const REAL *weights,
                          const REAL *prepared, const REAL *level) {
-    return SUFFIX(gain_of)(input, row, weights, prepared, level, input->width);
+    const int64_t split = SUFFIX(first_width)(input);
+    const REAL first = SUFFIX(gain_of)(input->form, input->parameter, row, weights, prepared, level,
+                                       split);
+    if (split == input->width)
+        return first;
+    return first + SUFFIX(gain_of)(input->second_form, input->second_parameter, row + split,
+                                   weights + split, prepared + split, level + split,
+                                   input->width - split);
 }

@@ -23,6 +23,9 @@ enum {
  * One large set may be sparse: then `features` has the numbers of all rows end to end, `columns` their
  * features, and row a has the numbers from row_start[a] to row_start[a + 1], each feature at most once.
  *
+ * If split is not 0, the function is a sum of two: the first `split` features have one form, the others
+ * have the second one.
+ *
  * weights and level have one row per set, or one for all sets (stride 0). mask has one byte per
  * item, 0 for an item that must not be selected; NULL if there are none of these.
  */
@@ -41,8 +44,12 @@ typedef struct {
     int64_t width;
     int64_t k;
     double parameter;
+    double second_parameter;
+    int64_t split;
     int32_t form;
+    int32_t second_form;
     int32_t is_double;
+    int32_t unused;
 } dgn_input;
 
 /* What the features and weights of some sets are like. A feature counts if its weight is not 0. */

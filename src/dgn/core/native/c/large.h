@@ -15,8 +15,8 @@ static REAL SUFFIX(item_gain)(const dgn_input *input, int64_t item, const REAL *
         scratch[width + i] = prepared[columns[i]];
         scratch[2 * width + i] = level[columns[i]];
     }
-    return SUFFIX(gain_of)(input, features + first, scratch, scratch + width, scratch + 2 * width,
-                           count);
+    return SUFFIX(gain_of)(input->form, input->parameter, features + first, scratch,
+                           scratch + width, scratch + 2 * width, count);
 }
 
 /* The gains of some rows of one set at the level of the input: rows[0] to rows[count - 1], or the
@@ -75,7 +75,8 @@ static REAL SUFFIX(ceiling)(const dgn_input *input, const dgn_part *part, int64_
         for (int64_t u = 0; u < width; u++)
             own[u] = (float)row[u];
         /* Far more than the rounding of numbers and of their sum. */
-        return gain_of_f(input, own, floats + 2 * width, floats + width, floats, width) *
+        return gain_of_f(input->form, input->parameter, own, floats + 2 * width, floats + width,
+                         floats, width) *
                    (1 + 1e-7 * (double)(64 + width)) + part->slack;
     }
 #endif

@@ -217,8 +217,7 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
             memcpy(level, (const REAL *)input->level + set * input->level_stride,
                    (size_t)width * sizeof(REAL));
         else
-            for (int64_t u = 0; u < width; u++)
-                level[u] = input->form == DGN_PROBABILISTIC ? 1 : 0;
+            SUFFIX(start)(input, level);
         for (int64_t j = 0; j < k; j++) {
             chosen[j] = -1;
             added[j] = 0;
@@ -229,7 +228,7 @@ static void SUFFIX(search)(const dgn_input *input, const dgn_result *result) {
         dgn_input own = *input;
 #ifdef UNIT_SCALE
         /* By its bits, -0 is higher than all other numbers and would hide them. */
-        if (input->form == DGN_LOG1P && highest <= 1 && !signbit(highest))
+        if (input->form == DGN_LOG1P && !input->split && highest <= 1 && !signbit(highest))
             own.form = DGN_LOG1P_UNIT;
 #endif
         (void)highest;
@@ -359,8 +358,7 @@ static void SUFFIX(constrained)(const dgn_input *input, const dgn_result *result
             memcpy(level, (const REAL *)input->level + set * input->level_stride,
                    (size_t)width * sizeof(REAL));
         else
-            for (int64_t u = 0; u < width; u++)
-                level[u] = input->form == DGN_PROBABILISTIC ? 1 : 0;
+            SUFFIX(start)(input, level);
         if (skips)
             memcpy(kept, level, (size_t)width * sizeof(REAL));
         for (int64_t j = 0; j < k; j++) {

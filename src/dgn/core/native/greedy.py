@@ -1,4 +1,4 @@
-"""Greedy by the compiled kernels on many small sets: within k, within other limits, one by one."""
+"""Greedy by the compiled kernels: many sets within k, or one set within constraints."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.core.constraints import Constraints
 from dgn.core.native.forms import FORMS, Coverage
 from dgn.core.native.library import address_of, highest_isa, library
 from dgn.core.native.structures import Input, Limits, Result
@@ -118,7 +119,10 @@ def greedy(
             width,
             k,
             coverage.parameter,
+            coverage.second_parameter,
+            coverage.split,
             FORMS[coverage.form],
+            FORMS[coverage.second_form],
             dtype.itemsize == 8,
         )
         result = Result(
@@ -139,107 +143,88 @@ def greedy(
 def constrained(
     coverage: Coverage,
     features: NDArray[Any],
-    mask: NDArray[np.bool_],
     level: NDArray[Any],
-    counts: NDArray[np.int64],
-    *,
-    costs: NDArray[np.float64] | None = None,
-    budgets: NDArray[np.float64] | None = None,
+    constraints: Constraints,
     divisors: NDArray[np.float64] | None = None,
-    groups: NDArray[np.int64] | None = None,
-    quotas: NDArray[np.int64] | None = None,
     skipped_cover: bool = False,
+    *,
     isa: int | None = None,
-) -> tuple[NDArray[Any], ...]:
-    """Greedy on every set of a batch within a budget, quotas of groups, or both.
+) -> tuple[list[int], list[float], float, tuple[int, float]]:
+    """Greedy on one set within constraints; see `search_within` of plain.py.
 
     Args:
         coverage: The set function.
-        features: [batch, items, features], float32 or float64.
-        mask: [batch, items], False for items that must not be selected.
-        level: [batch, features], what is already covered.
-        counts: [batch], the most items to select.
-        costs: [batch, items], greater than 0; None without a budget.
-        budgets: [batch].
-        divisors: [batch, items]; gains are compared after a division by them. None for 1.
-        groups: [batch, items], from 0 on; None without groups.
-        quotas: [batch, groups], the most items of each group.
-        skipped_cover: Whether items that do not fit are compared, too, and cover when they are
-            skipped.
+        features: [1, items, features], float32 or float64.
+        level: [1, features], what is already covered.
+        constraints: What may still be added.
+        divisors: [items]; gains are compared after a division by them. None for 1.
+        skipped_cover: Whether items that do not fit cover when they are skipped.
         isa: An index of ISAS; by default the highest.
-
-    Returns:
-        The selected items, [batch, k], −1 for none; their gains, 0 for none; what no set within the
-        limits exceeds, [batch]; the best item alone that is allowed, [batch], −1 for none; and its
-        gain, −∞ for none. Numbers are float64, and k is the largest of the counts, at least 1.
     """
-    batch, items, width = features.shape
-    k, size = max(1, int(counts.max())), features.itemsize
-    indices, gains = np.empty((batch, k), np.int64), np.empty((batch, k), np.float64)
-    bounds, single_gains = np.empty(batch, np.float64), np.empty(batch, np.float64)
-    single = np.empty(batch, np.int64)
+    _, items, width = features.shape
+    dtype, k = features.dtype, max(1, constraints.k)
     features = np.ascontiguousarray(features)
-    weights, weights_stride = rows_of(coverage.weights, features, width)
-    levels, level_stride = rows_of(level, features, width)
-    group_count = 0 if quotas is None else quotas.shape[1]
+    skips = skipped_cover and constraints.costs is not None
+    mask = np.ascontiguousarray(constraints.allowed if skips else constraints.open())
+    weights, _ = rows_of(coverage.weights, features, width)
+    level = contiguous(level, dtype)
+    indices, gains = np.empty(k, np.int64), np.empty(k, np.float64)
+    numbers = np.array([constraints.budget, 0.0, 0.0])  # the budget, the bound, the single gain
+    counts = np.array([constraints.k, -1])  # and the single item
+    groups, quotas = constraints.groups, constraints.quotas
+    group_count = 0 if quotas is None else len(quotas)
+    work = np.empty(4 * width + k + 2 * items, dtype)
+    scratch = np.empty(3 * items + 2 * group_count + 1, np.int64)
+    kept = [None if one is None else np.ascontiguousarray(one) for one in (groups, quotas)]
+    given = _input(coverage, items, width, k, dtype)
+    given.features, given.mask = address_of(features), address_of(mask)
+    given.weights, given.level = address_of(weights), address_of(level)
+    result = Result(
+        indices=address_of(indices),
+        gains=address_of(gains),
+        bounds=address_of(numbers) + 8,
+        work=address_of(work),
+    )
+    limits = Limits(
+        counts=address_of(counts),
+        costs=address_of(constraints.costs),
+        budgets=address_of(numbers),
+        divisors=address_of(divisors),
+        groups=address_of(kept[0]),
+        quotas=address_of(kept[1]),
+        single=address_of(counts) + 8,
+        single_gain=address_of(numbers) + 16,
+        density=address_of(scratch),
+        order=address_of(scratch) + 8 * items,
+        used=address_of(scratch) + 24 * items,
+        group_count=group_count,
+        skipped_cover=skips,
+    )
     used = ctypes.c_int32(highest_isa() if isa is None else isa)
-
-    def from_row(array: NDArray[Any] | None, first: int, stride: int) -> Any:
-        return None if array is None else address_of(array) + first * stride * array.itemsize
-
-    # They must live as long as the search runs.
-    own_mask, own_counts = np.ascontiguousarray(mask), np.ascontiguousarray(counts, np.int64)
-    own_costs, own_divisors = map(_contiguous, (costs, divisors))
-    own_budgets, own_groups, own_quotas = map(_contiguous, (budgets, groups, quotas))
-
-    def search(first: int, last: int) -> None:
-        work = np.empty(4 * width + k + 2 * items, features.dtype)
-        density, order = np.empty(items, np.float64), np.empty(2 * items, np.int64)
-        in_groups = np.empty(2 * group_count + 1, np.int64)
-        given = Input(
-            features=from_row(features, first, items * width),
-            mask=from_row(own_mask, first, items),
-            weights=from_row(weights, first, weights_stride),
-            level=from_row(levels, first, level_stride),
-            weights_stride=weights_stride,
-            level_stride=level_stride,
-            sets=last - first,
-            items=items,
-            width=width,
-            k=k,
-            parameter=coverage.parameter,
-            form=FORMS[coverage.form],
-            is_double=size == 8,
-        )
-        result = Result(
-            indices=from_row(indices, first, k),
-            gains=from_row(gains, first, k),
-            bounds=from_row(bounds, first, 1),
-            work=address_of(work),
-        )
-        limits = Limits(
-            counts=from_row(own_counts, first, 1),
-            costs=from_row(own_costs, first, items),
-            budgets=from_row(own_budgets, first, 1),
-            divisors=from_row(own_divisors, first, items),
-            groups=from_row(own_groups, first, items),
-            quotas=from_row(own_quotas, first, group_count),
-            single=from_row(single, first, 1),
-            single_gain=from_row(single_gains, first, 1),
-            density=address_of(density),
-            order=address_of(order),
-            used=address_of(in_groups),
-            group_count=group_count,
-            skipped_cover=skipped_cover,
-        )
-        library().dgn_constrained(used, *(ctypes.byref(one) for one in (given, result, limits)))
-
-    run_in_parts(search, batch, threads_for(batch, items * width * min(k, 8)))
-    return indices, gains, bounds, single, single_gains
+    library().dgn_constrained(used, *(ctypes.byref(one) for one in (given, result, limits)))
+    selected = [index for index in indices.tolist() if index >= 0]
+    return (
+        selected,
+        gains.tolist()[: len(selected)],
+        float(numbers[1]),
+        (int(counts[1]), float(numbers[2])),
+    )
 
 
-def _contiguous(array: NDArray[Any] | None) -> NDArray[Any] | None:
-    return None if array is None else np.ascontiguousarray(array)
+def _input(coverage: Coverage, items: int, width: int, k: int, dtype: np.dtype[Any]) -> Input:
+    """A description of one set, without the addresses of its arrays."""
+    return Input(
+        sets=1,
+        items=items,
+        width=width,
+        k=k,
+        parameter=coverage.parameter,
+        second_parameter=coverage.second_parameter,
+        split=coverage.split,
+        form=FORMS[coverage.form],
+        second_form=FORMS[coverage.second_form],
+        is_double=dtype.itemsize == 8,
+    )
 
 
 class OneSet:
@@ -286,8 +271,11 @@ class OneSet:
         if weights is not None:
             weights = contiguous(weights, features.dtype)
         given.features, given.weights = address_of(features), address_of(weights)
-        given.parameter = coverage.parameter
-        given.form = FORMS[coverage.form]
+        given.parameter, given.form = coverage.parameter, FORMS[coverage.form]
+        given.split = coverage.split
+        if coverage.split:
+            given.second_form = FORMS[coverage.second_form]
+            given.second_parameter = coverage.second_parameter
         self._search(*self._arguments)
         found = Range._make(self._range.tolist())
         return self._indices.tolist(), self._numbers.tolist(), found

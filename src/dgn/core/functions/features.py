@@ -1,48 +1,21 @@
-"""The coverage functions: f(A) = Σ_u weight_u · coverage_u(A), three ways to cover a feature.
-
-    FeatureCoverage(weights)        a little of every feature is worth more than much of one
-    FacilityLocation(weights)       every feature is served by its best item alone
-    ProbabilisticCoverage(weights)  every item covers a feature with some probability
-
-`WeightedCoverage` (weighted.py) is what they have in common, and the base class of a fourth one.
-"""
+"""Coverage of features with diminishing returns, the objective of the paper."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
-from dgn.core.arrays import (
-    Array,
-    Float,
-    cast_like,
-    is_array,
-    namespace,
-)
-from dgn.core.functions.base import (
-    Items,
-    SetFunction,
-    State,
-)
-from dgn.core.functions.concave import (
-    INCREASING,
-    Concave,
-    Log1p,
-    OneMinusExp,
-    Power,
-    Saturated,
-    Sqrt,
-)
-from dgn.core.functions.weighted import WeightedCoverage, as_array
-from dgn.core.numerics import safe_divide
+from dgn.core.arrays import Array, Float, cast_like, is_array, namespace
+from dgn.core.functions.base import WeightedCoverage, as_array
+from dgn.core.functions.concave import INCREASING, Concave, Log1p, OneMinusExp, Power, Saturated
+from dgn.core.items import Items, State
 from dgn.errors import InvalidInput
-from dgn.parts import Registry
 
 _FINEST_SHARE = 1e-5
 """The rounding of a level may not exceed this share of the largest feature."""
 
 _LOG1P = Log1p()
-_SCALE_FREE = (Log1p, Power, Sqrt, OneMinusExp)
+_SCALE_FREE = (Log1p, Power, OneMinusExp)
 """Functions whose values are neither tiny nor huge where their argument is not."""
 
 _DEFAULT: Any = None
@@ -88,10 +61,6 @@ class FeatureCoverage(WeightedCoverage):
     @property
     def monotone(self) -> bool | None:
         return True if type(self.concave) in INCREASING else None
-
-    @property
-    def information_submodular(self) -> bool:
-        return self.concave.has_convex_slope
 
     def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
         return self.concave.of(level)
@@ -140,104 +109,6 @@ class FeatureCoverage(WeightedCoverage):
         weights = xp.ones_like(self.target) if self.weights is None else self.weights
         zeros = xp.zeros_like(self.target)
         return replace(self, weights=xp.where(self.target > 0, weights, zeros))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class FacilityLocation(WeightedCoverage):
-    """f(A) = Σ_u w_u · max_{a∈A} h_{a,u}, where h_{a,u} says how well item a serves place u.
-
-    With a similarity matrix as features (the places are the items themselves), the value of a set
-    is how well it represents all items. Choose it to summarize a set by typical items. A soft set
-    serves u with max_a s_a · h_{a,u}.
-    """
-
-    @property
-    def monotone(self) -> bool | None:
-        return True
-
-    @property
-    def information_submodular(self) -> bool:
-        return True
-
-    def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
-        return level
-
-    def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
-        xp = namespace(items.features)
-        better = items.features - state.level[:, None, :]
-        return xp.maximum(better, xp.zeros_like(better))
-
-    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
-        del items
-        return best
-
-    def raised(
-        self, items: Items, state: State, joining: Float[Array, "batch items"]
-    ) -> Float[Array, "batch features"]:
-        xp = namespace(items.features)
-        inside = 1 - state.outside + joining
-        served = inside[..., None] * items.features
-        return xp.maximum(state.level, xp.max(served, axis=1))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ProbabilisticCoverage(WeightedCoverage):
-    """f(A) = Σ_u w_u · (1 − Π_{a∈A} (1 − p_{a,u})), with p_{a,u} in [0, 1].
-
-    The probability that at least one selected item covers u. Choose it when features are
-    probabilities, such as those of a classifier. The level is the probability of a
-    miss, Π (1 − s_a p_{a,u}); for a soft set, each item is present with probability s_a,
-    independently.
-    """
-
-    initial_level: ClassVar[float] = 1.0
-    feature_ceiling: ClassVar[float] = 1.0
-    level_ceiling: ClassVar[float] = 1.0
-
-    @property
-    def monotone(self) -> bool | None:
-        return True
-
-    @property
-    def information_submodular(self) -> bool:
-        return True
-
-    def covered(self, level: Float[Array, "batch features"]) -> Float[Array, "batch features"]:
-        return 1 - level
-
-    def increases(self, items: Items, state: State) -> Float[Array, "batch items features"]:
-        # With v completely in the set, its factor 1 − s·p becomes 1 − p, so the miss shrinks by
-        # 1 − (1−p)/(1−s·p) = p·(1−s)/(1−s·p). Where s·p = 1 nothing is missed any more.
-        p, outside = items.features, state.outside[..., None]
-        share = safe_divide(p * outside, 1 - (1 - outside) * p, at_zero=0.0)
-        level: Array = state.level
-        return level[:, None, :] * share
-
-    def highest(self, best: Float[Array, "batch features"], items: int) -> Array:
-        return best if items == 1 else namespace(best).ones_like(best)
-
-    def raised(
-        self, items: Items, state: State, joining: Float[Array, "batch items"]
-    ) -> Float[Array, "batch features"]:
-        xp, p = namespace(items.features), items.features
-        inside = 1 - state.outside
-        before = 1 - inside[..., None] * p
-        after = 1 - (inside + joining)[..., None] * p
-        return state.level * xp.prod(safe_divide(after, before, at_zero=1.0), axis=1)
-
-
-OBJECTIVES: Registry[SetFunction] = Registry(
-    "objective",
-    "dgn.objectives",
-    SetFunction,
-    {"feature-coverage": FeatureCoverage, "facility-location": FacilityLocation},
-)
-"""Set functions over learned features by name: their argument `weights` is learned, [features].
-
-Those with an argument `concave` get the concave function of the configuration.
-"""
 
 
 def _check_room(cap: float, level: Array, features: Array, largest: float) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.forms import FORMS, Coverage
+from dgn.core.native.greedy import contiguous, threads_for
 from dgn.core.native.library import address_of, highest_isa, library
-from dgn.core.native.searches import contiguous, threads_for
 from dgn.core.native.structures import Input, Part
 from dgn.parallel import run_in_parts
 

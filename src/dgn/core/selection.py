@@ -3,8 +3,7 @@
 The certificate is a proof about this particular set. For any set A and any k, submodularity gives
 f(best) ≤ f(A) + the k largest gains given A. Each prefix of a greedy search provides such a bound
 at no extra cost; the smallest of them, divided into the value that was reached, is usually far
-better than 1 − 1/e. (If f is not monotone, the empty prefix alone gives one, f(best) ≤ the k
-largest positive gains.) It is a statement about f: whether f is the right function is another
+better than 1 − 1/e. It is a statement about f: whether f is the right function is another
 question.
 """
 
@@ -14,6 +13,9 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Float, Int, device_of, namespace
 
@@ -182,15 +184,17 @@ def largest_sum(
 
 
 def fractional_knapsack(
-    gains: Float[Array, "batch items"],
-    costs: Float[Array, "batch items"],
-    budget: Float[Array, " batch"],
-) -> Float[Array, " batch"]:
-    """The largest gain within the budget if items could be divided: an upper bound, [batch]."""
-    xp = namespace(gains)
-    order = xp.argsort(-gains / costs, axis=1, stable=True)
-    gains = xp.take_along_axis(gains, order, axis=1)
-    costs = xp.take_along_axis(costs, order, axis=1)
-    spent_before = xp.cumulative_sum(costs, axis=1) - costs
-    share = (budget[:, None] - spent_before) / costs
-    return xp.cumulative_sum(gains * xp.clip(share, 0, 1), axis=1)[:, -1]
+    gains: NDArray[np.float64], costs: NDArray[np.float64], budget: float
+) -> float:
+    """The largest gain of one set within the budget if items could be divided: an upper bound."""
+    order = np.argsort(-gains / costs, stable=True)
+    gains, costs = gains[order], costs[order]
+    spent_before = np.cumsum(costs) - costs
+    share = (budget - spent_before) / costs
+    return float(np.cumsum(gains * np.clip(share, 0, 1))[-1])
+
+
+def power_below(number: float) -> float:
+    """The power of 2 that scales a number to between ½ and 1, as far as there is one; 1 for 0."""
+    exponent = math.frexp(number)[1] if 0 < number < math.inf else 0
+    return math.ldexp(1.0, -max(-1022, exponent))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from dgn.core.arrays import Array, device_of, namespace
-from dgn.core.functions import Items, SetFunction, State, as_items
-from dgn.core.search.budgeted import checked_budget, checked_costs
-from dgn.core.search.constrained import begin
-from dgn.core.search.constraints import Constraints
-from dgn.core.search.room import Quotas, remainder
-from dgn.core.search.selection import Selection
+import numpy as np
+
+from dgn.core.arrays import Array
+from dgn.core.constraints import Constraints
+from dgn.core.functions import SetFunction
+from dgn.core.items import Items, State, as_items
+from dgn.core.plain import joined
+from dgn.core.selection import Selection
 from dgn.errors import InvalidInput
 
 
@@ -44,8 +45,7 @@ def explain(
     items: Items | Array,
     selection: Selection,
     *,
-    context: State | None = None,
-    given: Any = None,
+    context: State | Any = None,
     pinned: Any = None,
     groups: Any = None,
     max_per_group: Any = None,
@@ -59,7 +59,6 @@ def explain(
         items: The items that were searched.
         selection: What a maximizer returned.
         context: The context of the search, if it had one; so for the constraints that follow.
-        given: Items that were already there.
         pinned: Items that had to be selected.
         groups: The group of every item.
         max_per_group: The most items of each group.
@@ -73,29 +72,40 @@ def explain(
     items = as_items(items)
     if items.batch != 1:
         raise InvalidInput("items", found=f"a batch of {items.batch} sets", allowed="one set")
-    if (costs is None) != (budget is None):
-        missing, other = ("costs", "budget")[:: 1 if costs is None else -1]
-        raise InvalidInput(
-            missing, message=f"{other} was passed without {missing}; pass both or neither."
-        )
-    constraints = Constraints.of(
+    is_state = context is None or isinstance(context, State)
+    (constraints,) = Constraints.of_sets(
         items.mask,
         None,
         single=items.single,
-        given=given,
+        present=None if is_state else context,
         pinned=pinned,
         groups=groups,
         max_per_group=max_per_group,
+        costs=costs,
+        budget=budget,
     )
-    xp = namespace(items.features)
-    state = begin(objective, items, context, replace(constraints, pinned=None)).state
-    allowed = _Allowed(constraints, items, costs, budget)
+    return replay(objective, items, selection, constraints, context if is_state else None)
+
+
+def replay(
+    objective: SetFunction,
+    items: Items,
+    selection: Selection,
+    constraints: Constraints,
+    context: State | None = None,
+) -> tuple[Step, ...]:
+    """The steps of a search in one set; everything was checked before."""
+    state = objective.empty(items, context)
+    for index in constraints.present:
+        _, state = joined(objective, items, state, index)
+    left = constraints
     steps: list[Step] = []
     for index in selection.indices:
         gains: list[float] = objective.gains(items, state)[0].tolist()
         contributions: list[float] = objective.contributions(items, state)[0, index].tolist()
-        is_pinned = index in constraints.pinned_of(0)
-        others = [] if is_pinned else [one for one in allowed.now() if one != index]
+        is_pinned = index in constraints.pinned
+        others = [] if is_pinned else np.flatnonzero(left.open()).tolist()
+        others = [item for item in others if item != index]
         runner_up = max(others, key=lambda i: (gains[i], -i), default=None)
         steps.append(
             Step(
@@ -108,38 +118,6 @@ def explain(
                 is_pinned=is_pinned,
             )
         )
-        allowed.take(index)
-        selected = xp.arange(items.size, device=device_of(items.features)) == index
-        state = objective.add(items, state, xp.astype(selected, items.features.dtype)[None, :])
+        left = left.after(index)
+        _, state = joined(objective, items, state, index)
     return tuple(steps)
-
-
-class _Allowed:
-    """Which items may be selected at a step of one search."""
-
-    def __init__(self, constraints: Constraints, items: Items, costs: Any, budget: Any) -> None:
-        # Pinned items are counted when they are selected.
-        room = replace(constraints, pinned=None).room(items.mask, items.size)
-        self._free = [i for i, is_free in enumerate(room.allowed[0].tolist()) if is_free]
-        self._quotas = Quotas(room)
-        self._costs: list[float] | None = None
-        if costs is not None:
-            self._costs = checked_costs(costs, items)[0].tolist()
-            self._budget = checked_budget(budget, items)[0].item()
-        self._spent: list[float] = []
-
-    def now(self) -> list[int]:
-        """The items that may be selected."""
-        free = [one for one in self._free if self._quotas.allow(one)]
-        costs = self._costs
-        if costs is None:
-            return free
-        left = remainder(self._budget, self._spent)
-        return [one for one in free if costs[one] <= left]
-
-    def take(self, item: int) -> None:
-        """Select an item."""
-        self._free = [one for one in self._free if one != item]
-        self._quotas.take(item)
-        if self._costs is not None:
-            self._spent.append(self._costs[item])
