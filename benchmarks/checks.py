@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.measure import print_table, seconds
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.core.search._checks import checked_items
 
 SHAPES = ((256, 30, 254), (256, 11, 254), (1024, 30, 16))

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.measure import print_table
 from dgn.core.functions import FacilityLocation, FeatureCoverage, ProbabilisticCoverage, SetFunction
-from dgn.core.search import exact, greedy
+from dgn.core import exact, greedy
 from dgn.errors import SearchTooLarge
 
 ITEMS, K, SEEDS = 30, 7, 10

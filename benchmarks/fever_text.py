@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import print_table
-from dgn.core.search import top_k
+from dgn.core import top_k
 from dgn.data import read_examples
 from dgn.evaluation.metrics import scores_at
 from dgn.learn.families import FeatureOptions

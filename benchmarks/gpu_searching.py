@@ -14,7 +14,7 @@ from torch import Tensor
 
 from benchmarks.measure import print_table
 from dgn.core.functions import FeatureCoverage
-from dgn.core.search import greedy
+from dgn.core import greedy
 
 QUERIES, ITEMS, WIDTH, K = 65_536, 32, 256, 7
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from benchmarks.measure import print_table
 from dgn.core.functions import FeatureCoverage
-from dgn.core.search import lazy_greedy, stochastic_greedy
+from dgn.core import lazy_greedy, stochastic_greedy
 
 ITEMS, FEATURES, K = 1_000_000, 256, 50
 WORDS, WORDS_PER_ITEM = 50_000, 20

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measure import print_table, seconds
 from dgn.core.functions import FeatureCoverage
-from dgn.core.search import greedy, lazy_greedy
+from dgn.core import greedy, lazy_greedy
 
 K = 7
 

@@ -30,7 +30,7 @@ from dgn.core.functions import (
     SetFunction,
     Sqrt,
 )
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.parallel import available_cores
 
 ITEMS, FEATURES, K = 30, 256, 7
@@ -59,7 +59,7 @@ class Contender:
         with contextlib.ExitStack() as stack:
             if self.cores is not None:
                 patch = mock.patch(
-                    "dgn.core.native.searches.available_cores", return_value=self.cores
+                    "dgn.core.native.greedy.available_cores", return_value=self.cores
                 )
                 stack.enter_context(patch)
             if not self.compiled:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.native.facets import QueryWords, WordTable
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.data import Example, read_examples
 from dgn.evaluation import Baseline, Bm25, SelectorBaseline
 from dgn.files import write_atomically

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.data import Example
 from dgn.evaluation import Bm25, TfIdf
 from dgn.evaluation.metrics import paired_comparison

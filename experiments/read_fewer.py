@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import Selection, greedy
+from dgn.core import Selection, greedy
 from dgn.data import Example
 from dgn.files import write_atomically
 from dgn.selector import Limits, Selector

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.data import Example
 from dgn.selector import Limits, Selector
 from dgn.text.encoders.facets.formula import FacetWeights, encode

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.data.eraser import EraserDocs, read_eraser_claims
 from dgn.data.fever import read_fever_claims
 from dgn.data.records import Claim, Example, example_of, passages_of

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.data.eraser import EraserDocs, read_eraser_claims
 from dgn.errors import DGNError, InvalidInput
 from dgn.files import write_atomically

@@ -21,7 +21,7 @@ atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
 
 # The modules that compute with arrays; files and records have no shapes to check.
 CHECKED = (
-    *("core.numerics", "core.functions", "core.search", "selector.coverage", "text.vectors"),
+    *("core.numerics", "core.functions", "core", "selector.coverage", "text.vectors"),
     *(
         "text.vocabulary",
         "text.encoders",

@@ -215,7 +215,7 @@ def test_version_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> N
 def test_shape_checks_are_on_in_the_tests() -> None:
     from jaxtyping import TypeCheckError
 
-    from dgn.core.search.greedy import one_hot
+    from dgn.core.greedy import one_hot
 
     with pytest.raises(TypeCheckError):
         one_hot(np.ones((2, 2), dtype=int), 3)

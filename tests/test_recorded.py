@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dgn
-from dgn.core.search import Selection
+from dgn.core import Selection
 from dgn.data import read_examples
 from instances import KINDS, random_instance
 from models import shipped

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Log1p, SetFunction, Sqrt
-from dgn.core.search import Selection, greedy
+from dgn.core import Selection, greedy
 from experiments.diversity.pools import Numbers, Pool
 
 

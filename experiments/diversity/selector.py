@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power, SetFunction
-from dgn.core.search import Selections, greedy, top_k
+from dgn.core import Selections, greedy, top_k
 from dgn.learn.layers import UnfoldedGreedy
 from experiments.diversity.pools import Benchmark, Pool, PoolBatch, stack
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from dgn.core.functions import FeatureCoverage, Items, Power
 from dgn.core.numerics import lowest_log
-from dgn.core.search import Selections, top_k
+from dgn.core import Selections, top_k
 from dgn.learn.config import Geometric
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import Selections, exact, greedy, top_k
+from dgn.core import Selections, exact, greedy, top_k
 from dgn.errors import SearchTooLarge
 from dgn.evaluation.metrics import PairedComparison, hits_at, paired_comparison
 from dgn.learn import to_device

@@ -17,6 +17,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dgn.core import (
+        Certificate,
+        Selection,
+        Selections,
+        budgeted_greedy,
+        double_greedy,
+        exact,
+        explain,
+        greedy,
+        lazy_greedy,
+        random_greedy,
+        stochastic_greedy,
+        top_k,
+    )
     from dgn.core.functions import (
         ConditionalGain,
         DeepSubmodular,
@@ -32,20 +46,6 @@ if TYPE_CHECKING:
         ProbabilisticCoverage,
         SetFunction,
         State,
-    )
-    from dgn.core.search import (
-        Certificate,
-        Selection,
-        Selections,
-        budgeted_greedy,
-        double_greedy,
-        exact,
-        explain,
-        greedy,
-        lazy_greedy,
-        random_greedy,
-        stochastic_greedy,
-        top_k,
     )
     from dgn.errors import (
         BrokenInput,
@@ -66,7 +66,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "BrokenInput": "errors",
-    "Certificate": "core.search",
+    "Certificate": "core",
     "ConditionalGain": "core.functions",
     "DGNError": "errors",
     "DeepSubmodular": "core.functions",
@@ -91,23 +91,23 @@ _MODULES = {
     "Query": "text",
     "Receipt": "selector",
     "SearchTooLarge": "errors",
-    "Selection": "core.search",
-    "Selections": "core.search",
+    "Selection": "core",
+    "Selections": "core",
     "Selector": "selector",
     "SetFunction": "core.functions",
     "State": "core.functions",
     "StoreError": "errors",
     "StudyStopped": "errors",
     "WorkerDied": "errors",
-    "budgeted_greedy": "core.search",
-    "double_greedy": "core.search",
-    "exact": "core.search",
-    "explain": "core.search",
-    "greedy": "core.search",
-    "lazy_greedy": "core.search",
-    "random_greedy": "core.search",
-    "stochastic_greedy": "core.search",
-    "top_k": "core.search",
+    "budgeted_greedy": "core",
+    "double_greedy": "core",
+    "exact": "core",
+    "explain": "core",
+    "greedy": "core",
+    "lazy_greedy": "core",
+    "random_greedy": "core",
+    "stochastic_greedy": "core",
+    "top_k": "core",
     "vector_function": "selector.scores",
 }
 

@@ -15,7 +15,7 @@ import pytest
 import dgn
 from compiled import KINDS, function_of, needs_kernels
 from dgn.core.functions import FeatureCoverage, Items, Power, ProbabilisticCoverage
-from dgn.core.search import (
+from dgn.core import (
     budgeted_greedy,
     exact,
     greedy,
@@ -57,8 +57,8 @@ def test_a_set_alone_is_the_same_set_in_any_batch(
     kind: int, dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed, (more, wider, threads) in enumerate([(0, 30, 1), (40, 1, 3)]):
-        monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1)
-        monkeypatch.setattr("dgn.core.native.searches.available_cores", lambda n=threads: n)
+        monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
+        monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda n=threads: n)
         sets = ragged(seed, dtype)
         items = max(len(one) for one, _, _ in sets) + more
         width = max(one.shape[1] for one, _, _ in sets) + wider

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgn.core.functions import FeatureCoverage
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.errors import InvalidInput, MissingExtra
 from dgn.evaluation import STRATEGIES, Diversified, PooledTopK, untrained_greedy
 from dgn.text import PooledVectors

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dgn.core.functions import FeatureCoverage, Items, SetFunction, State
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.relaxations import Gumbel, Relaxation, Softmax, StraightThrough

@@ -16,7 +16,7 @@ from dgn.core.functions import (
     ProbabilisticCoverage,
     Sqrt,
 )
-from dgn.core.search import Selections, greedy, top_k
+from dgn.core import Selections, greedy, top_k
 from dgn.errors import InvalidInput
 from dgn.learn.families.modules import PooledScorer
 from dgn.learn.layers import Unfolded, UnfoldedGreedy

@@ -3,7 +3,7 @@ import pytest
 
 from claim_page import CLAIM, PAGE
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunction
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.selector.coverage import coverage_after, covered_features, relevance_of
 from dgn.selector.search import of_query
 from dgn.text.query import Query

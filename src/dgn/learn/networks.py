@@ -16,9 +16,9 @@ from typing import Any, cast, final
 import torch
 from torch import Tensor, nn
 
+from dgn.core import Selections, greedy, top_k
 from dgn.core.arrays import Float
 from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
-from dgn.core.search import Selections, greedy, top_k
 from dgn.errors import InvalidInput
 from dgn.learn.layers import PAPER_LAYERS, Unfolded, UnfoldedGreedy
 from dgn.learn.losses import (

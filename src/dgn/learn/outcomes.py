@@ -25,8 +25,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from dgn.core import Selections
 from dgn.core.arrays import Bool, Float
-from dgn.core.search import Selections
 from dgn.errors import InvalidInput
 from dgn.learn.config import Geometric, Schedule
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, final
 
 import dgn
-from dgn.core.search import Certificate
+from dgn.core import Certificate
 from dgn.errors import InvalidInput
 from dgn.selector.limits import Limits
 from dgn.text.explanation.reasons import Reason

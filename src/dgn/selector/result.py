@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 
+from dgn.core import Selection
 from dgn.core.functions import Items, SetFunction
-from dgn.core.search import Selection
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector.calibration import Calibration, facts_of
 from dgn.selector.coverage import coverage_after, covered_alone, covered_features, relevance_of

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.core import Certificate, Selection, budgeted_greedy, greedy
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.search import Certificate, Selection, budgeted_greedy, greedy
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import progress, relevance_of
 from dgn.selector.limits import Limits, integer

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
+from dgn.core import greedy
 from dgn.core.functions import Items, SetFunction
-from dgn.core.search import greedy
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
 from dgn.selector.calibration import Calibration

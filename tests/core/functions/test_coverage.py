@@ -13,7 +13,7 @@ from dgn.core.functions import (
     Sqrt,
     WeightedCoverage,
 )
-from dgn.core.search import greedy, lazy_greedy
+from dgn.core import greedy, lazy_greedy
 from dgn.errors import InvalidInput
 
 ONE_SET = np.ones((3, 2))

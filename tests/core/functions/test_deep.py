@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dgn.core.functions import DeepSubmodular, FeatureCoverage, Items, Log1p, Sqrt
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.errors import InvalidInput
 
 

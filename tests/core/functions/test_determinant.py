@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dgn.core.functions import Items, LogDeterminant
-from dgn.core.search import greedy, lazy_greedy
+from dgn.core import greedy, lazy_greedy
 from dgn.errors import InvalidInput
 
 POINTS = np.random.default_rng(0).normal(size=(30, 4))

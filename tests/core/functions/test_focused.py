@@ -24,7 +24,7 @@ from dgn.core.functions import (
     Sqrt,
     State,
 )
-from dgn.core.search import exact, greedy, lazy_greedy
+from dgn.core import exact, greedy, lazy_greedy
 from dgn.errors import InvalidInput
 
 SIZE = 8

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgn.core.functions import DisparityMin, GraphCut, Items, LogDeterminant, Mixture, SetFunction
-from dgn.core.search import exact, greedy, lazy_greedy
+from dgn.core import exact, greedy, lazy_greedy
 from dgn.errors import InvalidInput
 from instances import PAIRS, members, random_matrix
 

@@ -18,7 +18,7 @@ from dgn.core.functions import (
     Saturated,
     Sqrt,
 )
-from dgn.core.search import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
+from dgn.core import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.data import Position
 from dgn.errors import InvalidInput
 from dgn.learn import FitConfig, RunConfig, Trainer, build_network, find_device, to_device

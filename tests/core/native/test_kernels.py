@@ -19,9 +19,9 @@ from dgn.apps.cli.main import main
 from dgn.core import native as kernels
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Log1p
 from dgn.core.native import build, compiled, library
-from dgn.core.search import budgeted_greedy, greedy, lazy_greedy, stochastic_greedy
+from dgn.core import budgeted_greedy, greedy, lazy_greedy, stochastic_greedy
 from dgn.core.search.constrained import search_by_kernel, search_plainly
-from dgn.core.search.greedy import _search
+from dgn.core.greedy import _search
 from dgn.core.search.room import Room
 from dgn.errors import InvalidInput
 
@@ -179,8 +179,8 @@ def test_threads_and_batches_change_no_search_within_limits(
     limits = {"pinned": pinned, "groups": groups, "max_per_group": 2}
     whole = greedy(f, features, 5, **limits)
     paid = budgeted_greedy(f, features, costs, 4.0, cost_exponents=(0.0, 0.5, 1.0), **limits)
-    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1)
-    monkeypatch.setattr("dgn.core.native.searches.available_cores", lambda: 3)
+    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
+    monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda: 3)
     assert list(greedy(f, features, 5, **limits)) == list(whole)
     for row in range(0, 40, 7):
         limits = {"pinned": pinned[row], "groups": groups[row], "max_per_group": 2}
@@ -227,8 +227,8 @@ def test_batches_threads_and_contexts_change_nothing(
     features = random.random((64, 9, 20)).astype(np.float32)
     f = function_of(kind, random.random((64, 20)).astype(np.float32))
     whole = greedy(f, features, 4)
-    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1)
-    monkeypatch.setattr("dgn.core.native.searches.available_cores", lambda: 3)
+    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
+    monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda: 3)
     assert list(greedy(f, features, 4)) == list(whole)
     for row in range(0, 64, 7):
         assert greedy(f.of_set(row), features[row], 4) == whole[row]
@@ -263,7 +263,7 @@ def test_lazy_and_stochastic_searches_of_a_large_set(
     f = function_of(kind, random.random(37))
     items = Items(features)
     context = f.add(items, f.empty(items), np.eye(3000)[5:6])
-    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1000)
+    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1000)
     for given in (None, context):
         wanted = _search(f, items, f.empty(items, given), 20)[0]
         found = lazy_greedy(f, features, 20, context=given)

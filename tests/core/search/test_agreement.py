@@ -23,7 +23,7 @@ from dgn.core.functions import (
     Sqrt,
     State,
 )
-from dgn.core.search import greedy, lazy_greedy
+from dgn.core import greedy, lazy_greedy
 
 CONCAVE = {"log": Log1p(), "sqrt": Sqrt()}
 

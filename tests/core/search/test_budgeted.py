@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import budgeted_greedy, greedy
+from dgn.core import budgeted_greedy, greedy
 from dgn.errors import InvalidInput
 from instances import KINDS, Instance, instances, random_instance
 

@@ -16,7 +16,7 @@ from dgn.core.functions import (
     SetFunction,
     State,
 )
-from dgn.core.search import (
+from dgn.core import (
     Selection,
     Selections,
     budgeted_greedy,

@@ -10,7 +10,7 @@ import torch
 from compiled import needs_kernels
 from dgn.core import native
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import (
+from dgn.core import (
     Selection,
     budgeted_greedy,
     exact,
@@ -204,7 +204,7 @@ def test_sparse_rows_are_searched_like_dense_ones(kind: str) -> None:
 def test_a_large_set_with_groups_is_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     features, groups = random.gamma(0.3, size=(30_000, 6)), random.integers(-1, 5, 30_000)
-    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1000)
+    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1000)
     options = {"given": range(50), "pinned": [70, 60], "groups": groups, "max_per_group": 3}
     f = FeatureCoverage()
     found = lazy_greedy(f, features, 25, **options)

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import budgeted_greedy, exact, greedy, lazy_greedy
+from dgn.core import budgeted_greedy, exact, greedy, lazy_greedy
 from dgn.errors import InvalidInput
 from instances import KINDS, constrained_instance
 

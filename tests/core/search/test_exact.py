@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgn.core.functions import FeatureCoverage, Items, State
-from dgn.core.search import Selection, exact, greedy
+from dgn.core import Selection, exact, greedy
 from dgn.errors import InvalidInput, SearchTooLarge
 from instances import Instance, OwnCoverage, instances, members
 

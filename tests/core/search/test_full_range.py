@@ -25,7 +25,7 @@ from dgn.core.functions import (
     SetFunction,
     Sqrt,
 )
-from dgn.core.search import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
+from dgn.core import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.errors import InvalidInput
 
 Exact = np.longdouble

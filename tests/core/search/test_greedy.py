@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dgn.core.functions import FeatureCoverage
-from dgn.core.search import greedy, top_k
+from dgn.core import greedy, top_k
 from dgn.errors import InvalidInput
 from instances import Instance
 

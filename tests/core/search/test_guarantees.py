@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import exact, greedy, lazy_greedy, stochastic_greedy
+from dgn.core import exact, greedy, lazy_greedy, stochastic_greedy
 from instances import KINDS, random_instance
 
 

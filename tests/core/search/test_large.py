@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compiled import KINDS, function_of, needs_kernels
 from dgn.core import native as kernels
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power
-from dgn.core.search import Selection, Selections, exact, greedy, lazy_greedy, stochastic_greedy
+from dgn.core import Selection, Selections, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.errors import InvalidInput
 from instances import Instance, instances, members
 
@@ -145,9 +145,9 @@ def test_threads_and_parts_change_nothing(
     f = function_of(kind, None)
     wanted = lazy_greedy(f, features, 30)
     monkeypatch.setattr("dgn.core.native.large._ITEMS_PER_PART", 70)
-    monkeypatch.setattr("dgn.core.native.searches._WORK_PER_THREAD", 1)
+    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
     for cores in (1, 2, 5):
-        monkeypatch.setattr("dgn.core.native.searches.available_cores", lambda n=cores: n)
+        monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda n=cores: n)
         assert lazy_greedy(f, features, 30) == wanted
 
 

@@ -17,7 +17,7 @@ from dgn.core.functions import (
     SetFunction,
     State,
 )
-from dgn.core.search import (
+from dgn.core import (
     Selection,
     _checks,
     budgeted_greedy,

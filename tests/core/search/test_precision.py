@@ -14,7 +14,7 @@ from dgn.core.functions import (
     Sqrt,
     State,
 )
-from dgn.core.search import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
+from dgn.core import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 
 K = 3
 

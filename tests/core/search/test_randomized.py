@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dgn.core.functions import DisparityMin, FeatureCoverage, GraphCut, Items, LogDeterminant
-from dgn.core.search import double_greedy, greedy, random_greedy
+from dgn.core import double_greedy, greedy, random_greedy
 from dgn.errors import InvalidInput
 
 SIZE, DRAWS = 7, 60

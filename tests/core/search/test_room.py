@@ -8,7 +8,7 @@ from hypothesis import given as given_examples
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from dgn.core.search.constraints import Constraints
+from dgn.core.constraints import Constraints
 
 
 @settings(max_examples=300)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dgn.core.functions import FeatureCoverage
-from dgn.core.search import Certificate, Selection, Selections, greedy
-from dgn.core.search.selection import fractional_knapsack, largest_sum
+from dgn.core import Certificate, Selection, Selections, greedy
+from dgn.core.selection import fractional_knapsack, largest_sum
 
 FEATURES = np.array([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]])
 

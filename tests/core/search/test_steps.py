@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import budgeted_greedy, explain, greedy
+from dgn.core import budgeted_greedy, explain, greedy
 from dgn.errors import InvalidInput
 from instances import KINDS, Instance, constrained_instance, instances
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dgn.core import native
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.families import FeatureOptions
 from dgn.learn.families.pooled import PooledFamily, PooledSettings

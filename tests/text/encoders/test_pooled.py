@@ -4,7 +4,7 @@ import torch
 
 from claim_page import CLAIM, PAGE
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.families.pooled import PooledFamily, PooledSettings
 from dgn.text.encoders import PooledEncoder

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from dgn.core.search import Selections, top_k
+from dgn.core import Selections, top_k
 from dgn.evaluation import Bm25, Diversified, PooledTopK
 from dgn.selector import PassageSelection, Selector
 from dgn.selector.coverage import coverage_after

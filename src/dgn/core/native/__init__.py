@@ -8,7 +8,6 @@ it.
 
 from dgn.core.native.forms import FORMS, Coverage, compiled, is_sparse, level_of
 from dgn.core.native.greedy import Range, constrained, greedy, one_set
-from dgn.core.native.layers import SoftSets
 from dgn.core.native.lazy import LargeSet, SparseRows
 from dgn.core.native.library import ISAS, describe, highest_isa, is_available
 
@@ -18,7 +17,6 @@ __all__ = [
     "Coverage",
     "LargeSet",
     "Range",
-    "SoftSets",
     "SparseRows",
     "compiled",
     "constrained",

@@ -44,7 +44,6 @@ _X86_BYTES = {
 _KERNELS = {
     "greedy": _X86_ISAS,
     "facets": _X86_ISAS,
-    "unfold": _X86_ISAS,
     "transformer": _X86_BYTES,
 }
 

@@ -19,7 +19,6 @@ _WITHOUT_RESULT = (
     "dgn_lazy",
     "dgn_describe",
     "dgn_facets",
-    "dgn_unfold",
     "dgn_transform",
 )
 
@@ -40,8 +39,6 @@ def library() -> Any:
             getattr(found, name).restype = None
         found.dgn_facets_work.restype = ctypes.c_int64
         found.dgn_facets_work.argtypes = (ctypes.c_int64,) * 8
-        found.dgn_unfold_work.restype = ctypes.c_int64
-        found.dgn_unfold_work.argtypes = (ctypes.c_int64,) * 2
         found.dgn_transform_work.restype = ctypes.c_int64
         found.dgn_highest_isa.restype = ctypes.c_int32
     except (OSError, AttributeError):

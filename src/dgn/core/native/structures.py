@@ -102,24 +102,6 @@ class FacetResult(ctypes.Structure):
     )
 
 
-class Layers(ctypes.Structure):
-    """dgn_layers of unfold.h: the unfolded layers, and what they search."""
-
-    _fields_ = (
-        *_fields(ctypes.c_void_p, ("features", "mask", "log_prior", "weights", "level", "noise")),
-        *_fields(ctypes.c_int64, ("weights_stride", "level_stride", "sets", "items")),
-        *_fields(ctypes.c_int64, ("width", "layers")),
-        *_fields(ctypes.c_float, ("temperature", "parameter", "lowest")),
-        *_fields(ctypes.c_int32, ("form", "is_hard")),
-    )
-
-
-class Arrays(ctypes.Structure):
-    """dgn_choices and dgn_gradients of unfold.h: arrays with one row per set."""
-
-    _fields_ = _fields(ctypes.c_void_p, (f"array{number}" for number in range(8)))
-
-
 class Linear(ctypes.Structure):
     """dgn_linear of transformer.h: a linear map with 8-bit weights."""
 
@@ -161,7 +143,6 @@ class Texts(ctypes.Structure):
 STRUCTURES = (
     *(Input, Result, Limits, Part),
     *(Tokens, Words, FacetWeights, Query, FacetResult),
-    *(Layers, Arrays),
     *(Linear, TransformerLayer, Transformer, Texts),
 )
 """In the order of `dgn_sizes` of dispatch.c."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from dgn.core.functions import CONCAVE, OBJECTIVES
 from dgn.data import Batches, ToDevice
 from dgn.errors import InvalidInput
 from dgn.learn.families.base import FeatureOptions, FeatureWriter, TrainableFamily
 from dgn.learn.families.pooled_table import PooledBatches, PooledTable, PooledWriter
 from dgn.settings import check_above, check_choices, setting
-from dgn.text.encoders.pooled import PooledEncoder, objective_of
+from dgn.text.encoders.pooled import CONCAVE, OBJECTIVES, PooledEncoder, objective_of
 
 if TYPE_CHECKING:
     from torch import nn

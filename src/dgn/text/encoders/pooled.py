@@ -9,12 +9,36 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import CONCAVE, OBJECTIVES, FeatureCoverage, Items, Power, SetFunction
+from dgn.core.functions import (
+    Concave,
+    FacilityLocation,
+    FeatureCoverage,
+    Items,
+    Log1p,
+    OneMinusExp,
+    Power,
+    Saturated,
+    SetFunction,
+)
 from dgn.errors import BrokenInput, InvalidInput
+from dgn.parts import Registry
 from dgn.text.encoders.base import Encoder, ReadArrays, require_keys, require_sizes
 from dgn.text.query import Query
 from dgn.text.vectors import PooledVectors, open_vectors, unit_rows
 from dgn.text.words import split_words
+
+CONCAVE: Registry[Concave] = Registry(
+    "concave",
+    "dgn.concave",
+    Concave,
+    {"log": Log1p, "power": Power, "one-minus-exp": OneMinusExp, "saturated": Saturated},
+)
+OBJECTIVES: Registry[SetFunction] = Registry(
+    "objective",
+    "dgn.objectives",
+    SetFunction,
+    {"feature-coverage": FeatureCoverage, "facility-location": FacilityLocation},
+)
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.search import Certificate
+from dgn.core import Certificate
 from dgn.errors import InvalidInput
 from dgn.text.passages import Passage
 

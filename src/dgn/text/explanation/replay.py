@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.core import Selection, Step, explain
 from dgn.core.functions import Items, SetFunction, State
-from dgn.core.search import Selection
-from dgn.core.search.steps import Step, explain
 from dgn.text.encoders.base import Facet
 from dgn.text.explanation.reasons import (
     Explanation,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from dgn.core.search import greedy
+from dgn.core import greedy
 from dgn.text.encoders.facets.formula import (
     FacetSizes,
     FacetWeights,

@@ -2,9 +2,6 @@
 #include "facets.h"
 #include "greedy.h"
 #include "transformer.h"
-#include "unfold.h"
-
-#include <stdatomic.h>
 
 #ifndef DGN_VERSION
 #error "build.py defines DGN_VERSION, the checksum of the sources"
@@ -18,7 +15,6 @@ const int64_t dgn_sizes[] = {
     sizeof(dgn_input),         sizeof(dgn_result), sizeof(dgn_limits), sizeof(dgn_part),
     sizeof(dgn_tokens),        sizeof(dgn_words),
     sizeof(dgn_facet_weights), sizeof(dgn_query),  sizeof(dgn_facets_result),
-    sizeof(dgn_layers),        sizeof(dgn_gradients),
     sizeof(dgn_linear),        sizeof(dgn_layer),  sizeof(dgn_transformer), sizeof(dgn_texts),
 };
 
@@ -30,10 +26,7 @@ typedef void describe(const dgn_tokens *, const int64_t *, const int64_t *, int6
                       float *);
 typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
                     const dgn_facets_result *);
-typedef void unfold(const dgn_layers *, const dgn_choices *, float *);
-typedef void unfold_slope(const dgn_layers *, const dgn_choices *, const dgn_gradients *, float *);
 typedef void transform(const dgn_transformer *, const dgn_texts *);
-typedef void in_parallel(void (*)(void *), void *, unsigned, unsigned);
 
 search dgn_greedy_baseline;
 constrained_search dgn_constrained_baseline;
@@ -41,11 +34,8 @@ some_gains dgn_gains_baseline;
 lazy_search dgn_lazy_baseline;
 describe dgn_describe_baseline;
 facets dgn_facets_baseline;
-unfold dgn_unfold_baseline;
-unfold_slope dgn_unfold_slope_baseline;
 transform dgn_transform_baseline;
 int64_t dgn_transform_work_baseline(const dgn_transformer *, const dgn_texts *);
-int64_t dgn_unfold_work_baseline(int64_t, int64_t);
 int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                                  int64_t);
 #ifdef DGN_X86
@@ -55,8 +45,6 @@ some_gains dgn_gains_avx2, dgn_gains_avx512;
 lazy_search dgn_lazy_avx2, dgn_lazy_avx512;
 describe dgn_describe_avx2, dgn_describe_avx512;
 facets dgn_facets_avx2, dgn_facets_avx512;
-unfold dgn_unfold_avx2, dgn_unfold_avx512;
-unfold_slope dgn_unfold_slope_avx2, dgn_unfold_slope_avx512;
 transform dgn_transform_avx2, dgn_transform_vnni;
 #endif
 
@@ -169,93 +157,6 @@ void dgn_facets(int32_t isa, const dgn_words *words, const dgn_facet_weights *we
     (void)isa;
     for (int64_t i = 0; i < count; i++)
         compute(words, weights, queries + i, results + i);
-}
-
-/* The room that `dgn_unfold` and `dgn_unfold_slope` need, in numbers. */
-int64_t dgn_unfold_work(int64_t items, int64_t width) {
-    return dgn_unfold_work_baseline(items, width);
-}
-
-/* Some sets of the layers, or of their gradient. */
-static void unfold_part(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
-                        const dgn_gradients *gradients, float *work) {
-    unfold *forward = dgn_unfold_baseline;
-    unfold_slope *backward = dgn_unfold_slope_baseline;
-#ifdef DGN_X86
-    if (isa == 2) {
-        forward = dgn_unfold_avx512;
-        backward = dgn_unfold_slope_avx512;
-    } else if (isa == 1) {
-        forward = dgn_unfold_avx2;
-        backward = dgn_unfold_slope_avx2;
-    }
-#endif
-    (void)isa;
-    if (gradients)
-        backward(layers, choices, gradients, work);
-    else
-        forward(layers, choices, work);
-}
-
-/* What the threads of `dgn_unfold` share: each of them takes the next sets until none are left. */
-typedef struct {
-    int32_t isa;
-    const dgn_layers *layers;
-    const dgn_choices *choices;
-    const dgn_gradients *gradients;
-    float *work;
-    atomic_llong next_set, next_thread;
-} unfold_job;
-
-#define SETS_AT_ONCE 8
-#define FROM(array, step) ((array) ? (array) + first * (step) : 0)
-
-static void unfold_thread(void *data) {
-    unfold_job *const job = data;
-    const dgn_layers *const all = job->layers;
-    const int64_t items = all->items, width = all->width, by_layer = all->layers * items;
-    float *const work = job->work + atomic_fetch_add(&job->next_thread, 1) * dgn_unfold_work(items, width);
-    for (;;) {
-        const int64_t first = atomic_fetch_add(&job->next_set, SETS_AT_ONCE);
-        if (first >= all->sets)
-            return;
-        dgn_layers layers = *all;
-        layers.sets = all->sets - first < SETS_AT_ONCE ? all->sets - first : SETS_AT_ONCE;
-        layers.features += first * items * width;
-        layers.mask += first * items;
-        layers.log_prior += first * items;
-        layers.weights += first * all->weights_stride;
-        layers.level += first * all->level_stride;
-        layers.noise = FROM(all->noise, by_layer);
-        const dgn_choices *const c = job->choices;
-        const dgn_choices choices = {
-            FROM(c->log_probs, by_layer),  FROM(c->log_others, by_layer), FROM(c->outside, by_layer),
-            FROM(c->inside, by_layer),     FROM(c->outside_after, items), FROM(c->level_after, width),
-        };
-        const dgn_gradients *const g = job->gradients;
-        dgn_gradients gradients = {0};
-        if (g)
-            gradients = (dgn_gradients){
-                FROM(g->log_probs, by_layer),     FROM(g->log_others, by_layer),
-                FROM(g->outside_after, items),    FROM(g->level_after, width),
-                FROM(g->features, items * width), FROM(g->weights, width),
-                FROM(g->level, width),            FROM(g->log_prior, items),
-            };
-        unfold_part(job->isa, &layers, &choices, g ? &gradients : 0, work);
-    }
-}
-
-/* The layers; with gradients, their gradient. `parallel` is the GOMP_parallel of an OpenMP library,
- * whose threads are used; without it, there is one thread. `work` has room for every thread.
- */
-void dgn_unfold(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
-                const dgn_gradients *gradients, float *work, in_parallel *parallel,
-                uint32_t threads) {
-    unfold_job job = {isa, layers, choices, gradients, work, 0, 0};
-    if (parallel && threads > 1)
-        parallel(unfold_thread, &job, threads, 0);
-    else
-        unfold_thread(&job);
 }
 
 /* The room that `dgn_transform` needs, in numbers. */

@@ -16,9 +16,9 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.core import Selection, greedy
 from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.core.native.facets import QueryWords, WordTable
-from dgn.core.search import Selection, greedy
 from dgn.errors import InvalidInput, require_extra
 from dgn.files import sampled_fingerprint_of
 from dgn.text.encoders.base import (
