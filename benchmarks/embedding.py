@@ -18,7 +18,7 @@ from dgn.learn.families import FeatureOptions
 from dgn.learn.families.pooled_table import PooledBatches, PooledTable, _EmbeddingPool
 from dgn.learn.features import _build as build_features
 from dgn.text import open_vectors
-from dgn.text.passages import Passage
+from dgn.text.query import Passage
 
 CLAIMS, PAGES, WORKERS = 110_000, 15_000, 2
 SENTENCES = 200_000

@@ -19,7 +19,7 @@ from benchmarks.measure import print_table
 from dgn.data import Position
 from dgn.learn import FitConfig, RunConfig, Trainer, build_network, to_device
 from dgn.learn.families.facets_table import MatchBatches, MatchTable
-from dgn.text.encoders.facets.matching import AXES
+from dgn.text.facets.matching import AXES
 
 CLAIMS, WORDS, DIMENSION, SECONDS = 20_000, 8_000, 256, 10.0
 CONFIG = RunConfig().with_settings({"encoder": "facets", "layers": 5, "assignment": "set"})

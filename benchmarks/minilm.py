@@ -108,7 +108,7 @@ def _dgn(model: str, is_indexed: bool) -> Callable[[Query], object]:
 def _in_torch(*, only_pairs: bool) -> Callable[[Query], object]:
     import torch
 
-    from dgn.text.encoders.minilm.transformer import (
+    from dgn.minilm.transformer import (
         CrossEncoder,
         WordPieces,
         embed,

@@ -95,7 +95,7 @@ def _bm25(passages: list[str]) -> float:
 def _minilm() -> dict[str, Callable[[list[str]], float]]:
     import pyversity
 
-    from dgn.text.encoders.minilm.transformer import (
+    from dgn.minilm.transformer import (
         CrossEncoder,
         WordPieces,
         embed,

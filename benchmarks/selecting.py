@@ -116,7 +116,7 @@ def _fresh_seconds() -> tuple[float, float, float]:
 def _minilm_costs(queries: list[Query]) -> dict[str, float]:
     import pyversity
 
-    from dgn.text.encoders.minilm.transformer import (
+    from dgn.minilm.transformer import (
         CrossEncoder,
         WordPieces,
         embed,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.data import Example
-from dgn.text.encoders.facets.matching import (
+from dgn.text.facets.matching import (
     SAME_STEM,
     TITLE_FROM,
     QueryMatches,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dgn.data import Claim, Evidence, Example, example_of, read_examples
-from dgn.text.passages import Passage
+from dgn.text.query import Passage
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 DOMAINS = (

@@ -29,11 +29,11 @@ from dgn.core.native.facets import WordTable
 from dgn.data import Example
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import WORD_FACTS, FacetWeights, compute_facets
-from dgn.text.encoders.facets.matching import match_query
-from dgn.text.encoders.facets.reading import read_queries
-from dgn.text.encoders.minilm.encoder import reading_weights
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.formula import WORD_FACTS, FacetWeights, compute_facets
+from dgn.text.facets.matching import match_query
+from dgn.text.facets.reading import read_queries
+from dgn.minilm.encoder import reading_weights
 from dgn.text.vocabulary import WordReader
 from experiments import rows
 from experiments.compared import contextual, divided, read_cosines
@@ -169,7 +169,7 @@ def _kind(name: str, words: WordReader, cosines: Mapping[str, Any], reader: Path
 def _row(
     reader: WordReader, example: Example, cosines: tuple[Any, Any], logits: NDArray[np.float32]
 ) -> Row:
-    (words,), table = read_queries(reader, [example.query])
+    (words,), table, _ = read_queries(reader, [example.query])
     match = match_query(words, table)
     used, query = np.unique(match["query"], return_inverse=True)
     own = contextual(example.query, match, table.facts[match["query"]], *cosines)

@@ -40,10 +40,10 @@ from dgn.files import write_atomically
 from dgn.selector import Selector
 from dgn.selector.search import without_repeats
 from dgn.text import WordReader, token_idf
-from dgn.text.encoders.facets.compiled import Formula
-from dgn.text.encoders.facets.encoder import default_vectors
-from dgn.text.encoders.facets.formula import spelling_weights
-from dgn.text.encoders.facets.reading import read_in_languages
+from dgn.text.facets.compiled import Formula
+from dgn.text.facets.encoder import default_vectors
+from dgn.text.facets.formula import spelling_weights
+from dgn.text.facets.reading import read_queries
 from dgn.text.languages import find_language
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows
@@ -180,7 +180,7 @@ class _Set:
         self.queries = [replace(one.query, language=self.code) for one in self.examples]
         self.read: list[tuple[QueryWords, WordTable]] = []
         for query in self.queries:
-            (words,), table, _ = read_in_languages(reader, [query])
+            (words,), table, _ = read_queries(reader, [query])
             self.read.append((words, table))
 
     def first(self, count: int) -> _Set:

@@ -31,8 +31,8 @@ from dgn.learn.families.modules import FacetModule
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy
 from dgn.selector import Selector
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, untrained_weights
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.formula import FacetSizes, FacetWeights, untrained_weights
 from experiments.domains import read_domain
 from experiments.mixture import TrainingBatch, batch_of, window
 from experiments.recall import KS, recalls

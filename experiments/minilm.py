@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Float
 from dgn.text import PooledVectors
-from dgn.text.encoders.minilm.package import WordPieces, read_weights
-from dgn.text.encoders.minilm.reading import TextReader
+from dgn.minilm.package import WordPieces, read_weights
+from dgn.minilm.reading import TextReader
 from dgn.text.spelling import clean_brackets
 
 
@@ -42,7 +42,7 @@ class MiniLMVectors(PooledVectors):
         self._known.clear()
 
     def _with_torch(self) -> Callable[[list[str]], NDArray[np.float32]]:
-        from dgn.text.encoders.minilm.transformer import embed, load_minilm
+        from dgn.minilm.transformer import embed, load_minilm
 
         encoder = load_minilm(dropout=0.0)
         return lambda texts: np.stack([v.numpy() for v in embed(encoder, self._pieces, texts)])

@@ -39,15 +39,15 @@ from dgn.learn.families.modules import FacetModule
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy
 from dgn.selector import Selector
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import (
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.formula import (
     FacetSizes,
     FacetWeights,
     compute_facets,
     positive,
     untrained_weights,
 )
-from dgn.text.encoders.facets.matching import AXES, Matches
+from dgn.text.facets.matching import AXES, Matches
 from experiments import rows
 from experiments.domains import FOLDS, KINDS, read_domain
 from experiments.recall import print_recalls, recalls_of

@@ -26,8 +26,8 @@ from dgn.core import Selection, greedy
 from dgn.data import Example
 from dgn.files import write_atomically
 from dgn.selector import Limits, Selector
-from dgn.text.encoders.minilm import MiniLMEncoder, reading
-from dgn.text.encoders.minilm.reading import windows
+from dgn.minilm import MiniLMEncoder, reading
+from dgn.minilm.reading import windows
 from dgn.text.query import Query
 from experiments.domains import DOMAINS, english_sets, read_domain
 
@@ -90,7 +90,7 @@ def in_torch(encoder: MiniLMEncoder) -> MiniLMEncoder:
     """The same encoder with the weights as they are, computed by torch."""
     import torch
 
-    from dgn.text.encoders.minilm.transformer import MiniLM
+    from dgn.minilm.transformer import MiniLM
 
     class Plain:
         def __init__(self, weights: dict[str, NDArray[np.float32]], heads: int) -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dgn.core import greedy
 from dgn.data import Example
 from dgn.selector import Limits, Selector
-from dgn.text.encoders.facets.formula import FacetWeights, encode
-from dgn.text.encoders.facets.matching import Matches
+from dgn.text.facets.formula import FacetWeights, encode
+from dgn.text.facets.matching import Matches
 from experiments.rows import Row
 
 KS = (1, 3, 5, 7)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from dgn.core.native.facets import WordTable
 from dgn.data import Example
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.matching import AXES, QueryMatches, match_query
-from dgn.text.encoders.facets.reading import read_queries
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.matching import AXES, QueryMatches, match_query
+from dgn.text.facets.reading import read_queries
 
 _MOST_PASSAGES, _MOST_GOLD, _HARD = 64, 16, 12
 _SHARES = ("similarity", "title")
@@ -73,7 +73,7 @@ def matched(
     ends = np.concatenate([[0], np.cumsum([len(example.gold) for example in examples])])
     for number in range(len(examples)) if places is None else places.tolist():
         example = examples[number]
-        (words,), table = read_queries(encoder.reader, [example.query])
+        (words,), table, _ = read_queries(encoder.reader, [example.query])
         one = match_query(words, table)
         used, query = np.unique(one["query"], return_inverse=True)
         table = WordTable(table.vectors[used], table.facts[used], table.stem[used])

@@ -29,7 +29,7 @@ from dgn.evaluation.metrics import hits_at
 from dgn.files import write_atomically
 from dgn.selector import Selector
 from dgn.text import open_vectors
-from dgn.text.encoders.pooled import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from experiments.reproduce.markdown import percent, table
 from experiments.reproduce.paper import COVERED, LARGEST_K
 from experiments.reproduce.results import KS, Spread

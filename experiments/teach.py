@@ -31,7 +31,7 @@ from dgn.files import write_atomically
 from dgn.learn import find_device
 from dgn.learn.families.facets_table import MatchTable
 from dgn.learn.features import TEACHER_LOGITS
-from dgn.text.encoders.minilm.transformer import (
+from dgn.minilm.transformer import (
     CrossEncoder,
     MiniLM,
     WordPieces,

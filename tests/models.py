@@ -6,9 +6,9 @@ from functools import cache
 import dgn
 from dgn.core.native.facets import WordTable
 from dgn.text import Query, WordReader, token_idf
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.matching import Matches, QueryMatches, match_query
-from dgn.text.encoders.facets.reading import read_queries
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.matching import Matches, QueryMatches, match_query
+from dgn.text.facets.reading import read_queries
 from dgn.text.vectors import WordLlamaVectors
 
 

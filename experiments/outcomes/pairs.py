@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dgn.data import Example
 from dgn.data.dataset import read_examples
-from dgn.text.encoders.minilm.package import WordPieces, read_weights
-from dgn.text.encoders.minilm.reading import TextReader
+from dgn.minilm.package import WordPieces, read_weights
+from dgn.minilm.reading import TextReader
 from dgn.text.spelling import normalized, title_text
 from dgn.text.words import word_spans
 

@@ -2,8 +2,9 @@
 
     core         which set is best? set functions and searches, on arrays
     text         what do words and passages say? queries, encoders, explanations
-    data         what is asked, and what is right? readers of data sets
+    minilm       the contextual encoder, a plug-in (needs dgn[minilm])
     selector     the front door: a query and text in, the passages that cover it out, with reasons
+    data         what is right? rows of labelled passages
     evaluation   how good is it? metrics, baselines, comparisons
     learn        how does the search learn? (needs torch: dgn[train])
     apps         how is it used? command line, service, adapters
@@ -21,104 +22,50 @@ if TYPE_CHECKING:
         Certificate,
         Selection,
         Selections,
-        budgeted_greedy,
-        double_greedy,
-        exact,
         explain,
         greedy,
         lazy_greedy,
-        random_greedy,
-        stochastic_greedy,
         top_k,
     )
     from dgn.core.functions import (
-        ConditionalGain,
-        DeepSubmodular,
-        DisparityMin,
-        DisparitySum,
         FacilityLocation,
         FeatureCoverage,
         GraphCut,
         Items,
         LogDeterminant,
         Mixture,
-        MutualInformation,
         ProbabilisticCoverage,
         SetFunction,
         State,
     )
-    from dgn.errors import (
-        BrokenInput,
-        DGNError,
-        InvalidInput,
-        MissingExtra,
-        SearchTooLarge,
-        StoreError,
-        StudyStopped,
-        WorkerDied,
-    )
-    from dgn.selector import Limits, PassageIndex, PassageSelection, Receipt, Selector
+    from dgn.errors import BrokenInput, DGNError, InvalidInput, MissingExtra
+    from dgn.selector import Limits, PassageIndex, PassageSelection, Selector
     from dgn.selector.scores import vector_function
     from dgn.text import Document, Passage, Query
-    from dgn.text.explanation import Explanation
+    from dgn.text.explanation import Explanation, PassageReport
 
 __version__ = "0.1.0"
 
-_MODULES = {
-    "BrokenInput": "errors",
-    "Certificate": "core",
-    "ConditionalGain": "core.functions",
-    "DGNError": "errors",
-    "DeepSubmodular": "core.functions",
-    "DisparityMin": "core.functions",
-    "DisparitySum": "core.functions",
-    "Document": "text",
-    "Explanation": "text.explanation",
-    "FacilityLocation": "core.functions",
-    "FeatureCoverage": "core.functions",
-    "GraphCut": "core.functions",
-    "InvalidInput": "errors",
-    "Items": "core.functions",
-    "Limits": "selector",
-    "LogDeterminant": "core.functions",
-    "MissingExtra": "errors",
-    "Mixture": "core.functions",
-    "MutualInformation": "core.functions",
-    "Passage": "text",
-    "PassageIndex": "selector",
-    "PassageSelection": "selector",
-    "ProbabilisticCoverage": "core.functions",
-    "Query": "text",
-    "Receipt": "selector",
-    "SearchTooLarge": "errors",
-    "Selection": "core",
-    "Selections": "core",
-    "Selector": "selector",
-    "SetFunction": "core.functions",
-    "State": "core.functions",
-    "StoreError": "errors",
-    "StudyStopped": "errors",
-    "WorkerDied": "errors",
-    "budgeted_greedy": "core",
-    "double_greedy": "core",
-    "exact": "core",
-    "explain": "core",
-    "greedy": "core",
-    "lazy_greedy": "core",
-    "random_greedy": "core",
-    "stochastic_greedy": "core",
-    "top_k": "core",
-    "vector_function": "selector.scores",
+_NAMES = {
+    "core": (
+        *("Certificate", "Selection", "Selections", "explain", "greedy", "lazy_greedy", "top_k"),
+    ),
+    "core.functions": (
+        *("FacilityLocation", "FeatureCoverage", "GraphCut", "Items", "LogDeterminant", "Mixture"),
+        *("ProbabilisticCoverage", "SetFunction", "State"),
+    ),
+    "errors": ("BrokenInput", "DGNError", "InvalidInput", "MissingExtra"),
+    "selector": ("Limits", "PassageIndex", "PassageSelection", "Selector"),
+    "selector.scores": ("vector_function",),
+    "text": ("Document", "Passage", "Query"),
+    "text.explanation": ("Explanation", "PassageReport"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "BrokenInput",
     "Certificate",
-    "ConditionalGain",
     "DGNError",
-    "DeepSubmodular",
-    "DisparityMin",
-    "DisparitySum",
     "Document",
     "Explanation",
     "FacilityLocation",
@@ -130,30 +77,20 @@ __all__ = [
     "LogDeterminant",
     "MissingExtra",
     "Mixture",
-    "MutualInformation",
     "Passage",
     "PassageIndex",
+    "PassageReport",
     "PassageSelection",
     "ProbabilisticCoverage",
     "Query",
-    "Receipt",
-    "SearchTooLarge",
     "Selection",
     "Selections",
     "Selector",
     "SetFunction",
     "State",
-    "StoreError",
-    "StudyStopped",
-    "WorkerDied",
-    "budgeted_greedy",
-    "double_greedy",
-    "exact",
     "explain",
     "greedy",
     "lazy_greedy",
-    "random_greedy",
-    "stochastic_greedy",
     "top_k",
     "vector_function",
 ]

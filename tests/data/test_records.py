@@ -1,6 +1,6 @@
 from dgn.data import Claim, Evidence, Page, example_of
 from dgn.data.records import evidence_of, passages_of
-from dgn.text.passages import Passage
+from dgn.text.query import Passage
 
 PAGES = [Page("A", ("One .", "", "Three .")), Page("B", ("Four .",))]
 CLAIM = Claim("7", "Two facts.", "REFUTES", ((Evidence("A", 2), Evidence("B", 0)),))

@@ -9,9 +9,9 @@ import pytest
 
 import dgn
 from dgn.data import Example, read_examples
-from dgn.text.encoders.facets.matching import match_query
-from dgn.text.encoders.facets.reading import read_queries, texts_of
-from dgn.text.encoders.minilm.encoder import MiniLMEncoder
+from dgn.text.facets.matching import match_query
+from dgn.text.facets.reading import read_queries, texts_of
+from dgn.minilm.encoder import MiniLMEncoder
 from experiments.compared import contextual, divided
 from experiments.score_weight import _is_worse
 

@@ -9,8 +9,8 @@ import pytest
 import dgn
 from dgn.core.native.facets import WordTable
 from dgn.data import read_examples
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import FacetSizes, start_weights
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.formula import FacetSizes, start_weights
 from experiments.coverage import auroc
 from experiments.mixture import Settings, train, window
 from experiments.recall import recalls, recalls_of

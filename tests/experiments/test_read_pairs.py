@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dgn.text.encoders.minilm.transformer import CrossEncoder, MiniLM, pair_batch
+from dgn.minilm.transformer import CrossEncoder, MiniLM, pair_batch
 from experiments.pairs import Pack
 from experiments.read_pairs import Reader, _loss, logits_of
 

@@ -10,7 +10,7 @@ import pytest
 from dgn.errors import InvalidInput
 from dgn.selector import Selector
 from dgn.text import open_vectors
-from dgn.text.encoders.pooled import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from experiments.reproduce.paper import TABLE_1
 from experiments.stories import STORIES, main, read_quotes
 

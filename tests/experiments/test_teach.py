@@ -12,8 +12,8 @@ from dgn.apps.cli.main import main
 from dgn.data import Dataset
 from dgn.errors import InvalidInput, MissingExtra
 from dgn.learn.families.facets_table import MatchTable
-from dgn.text.encoders.minilm import package, transformer
-from dgn.text.encoders.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
+from dgn.minilm import package, transformer
+from dgn.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
 from experiments import teach as teacher
 from experiments.teach import Lesson, TeachConfig, _Pairs, _parts_of, teach
 

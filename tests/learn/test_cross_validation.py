@@ -2,7 +2,7 @@ import numpy as np
 
 from dgn.data import Claim, Evidence, Example, example_of
 from dgn.learn.cross_validation import divide
-from dgn.text.passages import Passage
+from dgn.text.query import Passage
 
 
 def _example(texts: list[str], gold: int = 0) -> Example:

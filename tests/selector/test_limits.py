@@ -11,7 +11,7 @@ import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import coverage_after
-from dgn.text.encoders import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from models import shipped, untrained, wordllama
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"

@@ -26,7 +26,7 @@ from dgn.selector.model_folder import (
     read_config,
     write_config,
 )
-from dgn.text.encoders import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from models import shipped, untrained, wordllama
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"

@@ -13,7 +13,7 @@ import pytest
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.selector.coverage import coverage_after
-from dgn.text.encoders import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from models import shipped, untrained, wordllama
 
 DOCUMENT = {"text": " ".join(PAGE), "title": TITLE, "id": "page", "url": "https://example.org"}

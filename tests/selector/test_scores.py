@@ -9,8 +9,8 @@ from claim_page import CLAIM, PAGE
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunction
 from dgn.evaluation import Bm25
 from dgn.selector.scores import vector_function, with_scores
-from dgn.text.encoders import KnownScores
-from dgn.text.passages import Passage
+from dgn.text.encoder import KnownScores
+from dgn.text.query import Passage
 from dgn.text.query import Query
 from models import shipped, untrained
 

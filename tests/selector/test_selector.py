@@ -19,7 +19,7 @@ from claim_page import CLAIM, PAGE, TITLE
 from dgn.core.functions import FeatureCoverage, Items, SetFunction, Sqrt
 from dgn.data import read_examples
 from dgn.errors import DGNError, InvalidInput
-from dgn.text.encoders import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from models import shipped, untrained, wordllama
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"

@@ -98,7 +98,9 @@ class Constraints:
         sets: list[Constraints] = []
         for row in range(batch):
             where = "" if single else f" of set {row}"
-            size = int(np.flatnonzero(real[row])[-1]) + 1 if real[row].any() else 0
+            size = real.shape[1]
+            if batch > 1:  # as `Items.of_set` leaves out the padding at the end
+                size = int(np.flatnonzero(real[row])[-1]) + 1
             allowed = real[row, :size].copy()
             allowed[list(there[row])] = False
             constraints = cls(
@@ -141,6 +143,18 @@ class Constraints:
         if self.costs is not None:
             budget = remainder(budget, [float(self.costs[item])])
         return replace(self, k=self.k - 1, allowed=allowed, quotas=quotas, budget=budget)
+
+    def ordered(self, order: NDArray[np.int64]) -> Constraints:
+        """The same for the items in another order."""
+        place = np.argsort(order).tolist()
+        return replace(
+            self,
+            allowed=self.allowed[order],
+            present=tuple(place[item] for item in self.present),
+            pinned=tuple(place[item] for item in self.pinned),
+            groups=None if self.groups is None else self.groups[order],
+            costs=None if self.costs is None else self.costs[order],
+        )
 
     def after_pinned(self) -> Constraints:
         """What is left after the pinned items."""

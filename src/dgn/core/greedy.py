@@ -121,7 +121,7 @@ def greedy(
     exponents = _checked_exponents(cost_exponent, items.batch)
     sets = Constraints.of_sets(items.mask, k, single=items.single, **limits)
     found = [
-        search_set(
+        _search_set(
             objective if items.batch == 1 else objective.of_set(row),
             items if items.batch == 1 else items.of_set(row),
             _context_of(state, row, items),
@@ -137,14 +137,30 @@ def greedy(
     return found[0] if items.single else Selections.stack(found, like)
 
 
-def search_set(
+def greedy_within(
+    objective: SetFunction,
+    items: Items,
+    constraints: Constraints,
+    context: State | None = None,
+    *,
+    cost_exponent: float = 1.0,
+    skipped_cover: bool = False,
+) -> Selection:
+    """Greedy on one set, within constraints that were made before."""
+    items = checked_items(objective, items, context)
+    return _search_set(
+        objective, items, context, constraints, cost_exponent, skipped_cover=skipped_cover
+    )
+
+
+def _search_set(
     objective: SetFunction,
     items: Items,
     context: State | None,
     constraints: Constraints,
-    cost_exponent: float = 1.0,
+    cost_exponent: float,
     *,
-    skipped_cover: bool = False,
+    skipped_cover: bool,
 ) -> Selection:
     """Greedy on one set within constraints; everything was checked before."""
     state = objective.empty(items, context)

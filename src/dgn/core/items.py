@@ -98,11 +98,15 @@ class Items:
         """The same items with some of their features only."""
         return _trusted(self.features[:, :, columns], self.mask)
 
-    def of_set(self, row: int) -> Items:
-        """One set of the batch with a copy of its own features, without padding at its end."""
+    def of_set(self, row: int, size: int | None = None) -> Items:
+        """One set of the batch with a copy of its features: the first `size` of its items.
+
+        By default, those up to the last real one.
+        """
         xp = namespace(self.features)
-        real = xp.nonzero(self.mask[row])[0]
-        size = int(real[-1]) + 1 if real.shape[0] else 0
+        if size is None:
+            real = xp.nonzero(self.mask[row])[0]
+            size = int(real[-1]) + 1 if real.shape[0] else 0
         return _trusted(
             xp.asarray(self.features[row : row + 1, :size, :], copy=True),
             xp.asarray(self.mask[row : row + 1, :size], copy=True),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dgn.core.arrays import Array
-from dgn.core.constraints import Constraints
+from dgn.core.constraints import Constraints, as_numpy
 from dgn.core.functions import SetFunction
 from dgn.core.items import Items, State, as_items
 from dgn.core.plain import joined
@@ -84,7 +85,8 @@ def explain(
         costs=costs,
         budget=budget,
     )
-    return replay(objective, items, selection, constraints, context if is_state else None)
+    steps, _ = replay(objective, items, selection, constraints, context if is_state else None)
+    return steps
 
 
 def replay(
@@ -93,8 +95,8 @@ def replay(
     selection: Selection,
     constraints: Constraints,
     context: State | None = None,
-) -> tuple[Step, ...]:
-    """The steps of a search in one set; everything was checked before."""
+) -> tuple[tuple[Step, ...], NDArray[np.float64]]:
+    """The steps of a search in one set, and [items], what each item would add after them."""
     state = objective.empty(items, context)
     for index in constraints.present:
         _, state = joined(objective, items, state, index)
@@ -120,4 +122,4 @@ def replay(
         )
         left = left.after(index)
         _, state = joined(objective, items, state, index)
-    return tuple(steps)
+    return tuple(steps), np.asarray(as_numpy(objective.gains(items, state)), np.float64)[0]

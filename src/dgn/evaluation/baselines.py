@@ -161,7 +161,7 @@ class Bm25(Baseline):
 
     def scores(self, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
         """The score of every passage of every query."""
-        pairs = (zip(query.texts, query.languages[1:], strict=True) for query in queries)
+        pairs = (((text, query.read_language) for text in query.texts) for query in queries)
         passages = list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
         known = Idf.of(self._terms(*one) for one in passages)
         # If no passage has a word, nothing is divided by its length.
@@ -169,9 +169,9 @@ class Bm25(Baseline):
         return [self._scores(query, known, mean_length) for query in queries]
 
     def _scores(self, query: Query, known: Idf, mean_length: float) -> NDArray[np.float64]:
-        wanted = self._terms(query.text, query.languages[0])
+        wanted = self._terms(query.text, query.read_language)
         scores = np.zeros(len(query.passages))
-        each = zip(query.texts, query.languages[1:], strict=True)
+        each = ((text, query.read_language) for text in query.texts)
         for index, (text, language) in enumerate(each):
             counts = self._terms(text, language)
             norm = self._k1 * (1 - self._b + self._b * counts.total() / mean_length)

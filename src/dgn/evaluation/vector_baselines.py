@@ -12,7 +12,7 @@ from dgn.errors import InvalidInput, require_extra
 from dgn.evaluation.baselines import Baseline, SelectorBaseline, best_first
 from dgn.selector import Selector
 from dgn.text import PooledVectors
-from dgn.text.encoders import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows
 

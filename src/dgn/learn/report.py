@@ -22,7 +22,7 @@ from dgn.selector.model_folder import CARD
 if TYPE_CHECKING:
     from dgn.evaluation.metrics import Interval
     from dgn.learn.own_labels import RowsResult
-    from dgn.text.encoders import Encoder
+    from dgn.text.encoder import Encoder
 
 METRICS, CURVES, EVENTS, SUMMARY = "metrics.jsonl", "curves.png", "tensorboard", "summary.json"
 

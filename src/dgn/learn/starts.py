@@ -25,9 +25,10 @@ from dgn.learn.families.facets_table import MatchTable, MatchWriter
 from dgn.learn.families.modules import FacetModule, ReaderModule
 from dgn.selector import Selector
 from dgn.selector.model_folder import DEFAULT, MINILM, UNTRAINED
-from dgn.text.encoders import Encoder, FacetEncoder
-from dgn.text.encoders.facets.formula import FacetSizes, FacetWeights, start_weights
-from dgn.text.encoders.minilm.encoder import UNREAD, MiniLMEncoder
+from dgn.text.encoder import Encoder
+from dgn.text.facets import FacetEncoder
+from dgn.text.facets.formula import FacetSizes, FacetWeights, start_weights
+from dgn.minilm.encoder import UNREAD, MiniLMEncoder
 from dgn.text.languages import ENGLISH
 
 _SIZES = FacetSizes(256, projection=32, hidden=128)
@@ -100,7 +101,7 @@ class FacetStart(Start):
         self.selector = selector
         self._vectors, self._reader = encoder.vectors, encoder.reader
         self._idf, formulas = encoder.idf, encoder.formulas
-        english = sum(one.query.languages[0] == ENGLISH for one in examples)
+        english = sum(one.query.read_language == ENGLISH for one in examples)
         # Other languages have the same formula only if the model was made for any language.
         is_mostly_english = 2 * english >= len(examples)
         self._is_english = formulas.others is not formulas.english and is_mostly_english
@@ -110,7 +111,7 @@ class FacetStart(Start):
     def usable(self, examples: Sequence[Example]) -> list[Example]:
         if not self._is_english:
             return list(examples)
-        return [one for one in examples if one.query.languages[0] == ENGLISH]
+        return [one for one in examples if one.query.read_language == ENGLISH]
 
     def table(self, examples: Sequence[Example], on_read: OnRead) -> MatchTable:
         with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +145,7 @@ class ReaderStart(Start):
         self.selector, self._encoder = selector, encoder
 
     def usable(self, examples: Sequence[Example]) -> list[Example]:
-        return [one for one in examples if one.query.languages[0] == ENGLISH]
+        return [one for one in examples if one.query.read_language == ENGLISH]
 
     def table(self, examples: Sequence[Example], on_read: OnRead) -> MatchTable:
         with tempfile.TemporaryDirectory() as folder:

@@ -2,8 +2,7 @@
 
 from dgn.selector.index import PassageIndex
 from dgn.selector.limits import Limits
-from dgn.selector.receipt import Receipt
 from dgn.selector.result import PassageSelection
 from dgn.selector.selector import Selector
 
-__all__ = ["Limits", "PassageIndex", "PassageSelection", "Receipt", "Selector"]
+__all__ = ["Limits", "PassageIndex", "PassageSelection", "Selector"]

@@ -19,16 +19,17 @@ from dgn.files import only_writer
 from dgn.parallel import single_threaded_blas
 from dgn.selector.limits import LimitArguments, Limits
 from dgn.selector.result import PassageSelection
-from dgn.text.encoders.base import PreparedPassages
+from dgn.text.encoder import PreparedPassages
 from dgn.text.languages import checked_language
-from dgn.text.passages import Passage, given_passages
 from dgn.text.query import (
+    Passage,
     Query,
     checked_embeddings,
     checked_groups,
     checked_pinned,
     checked_query,
     checked_vectors,
+    given_passages,
 )
 
 if TYPE_CHECKING:
@@ -97,14 +98,16 @@ class PassageIndex:
             given: Texts that are already there, as in `Selector.select`.
             pinned: Passages that must be selected, as positions among those of the documents.
             groups: The group of each passage of the documents, as in `Selector.select`.
-            language: As in `Selector.select`; passages that were read in another language are read
-                again.
+            language: As in `Selector.select`; by default that of the index, which was found from
+                all its passages.
             limits: k, max_tokens, stop_at and the other limits of `Selector.select`.
 
         Raises:
             InvalidInput: An argument is not what is described here.
         """
         checked, text = Limits(**limits), checked_query(query)
+        read_in = None if self._prepared is None else self._prepared.language
+        code = read_in if language is None else checked_language(language)
         indices = self._everything if documents is None else self._indices_of(documents)
         passages = self.passages
         if documents is not None:
@@ -117,13 +120,13 @@ class PassageIndex:
             pinned=() if pinned is None else checked_pinned(pinned, len(passages)),
             groups=None if groups is None else checked_groups(groups, len(passages)),
             embeddings=self._embeddings_of(query_embedding, indices),
-            language=None if language is None else checked_language(language),
+            language=code,
         )
         twins = self._twins[indices]
         is_distinct = len(np.unique(twins)) == len(twins)
         known = tuple(range(len(twins))) if is_distinct else asked.twins_of(twins.tolist())
         asked.__dict__["twins"] = known  # where cached_property looks first
-        if self._prepared is None:
+        if self._prepared is None or code != read_in:
             return self._selector.select_queries([asked], checked)[0]
         with single_threaded_blas() if self._selector.encoder.uses_blas else nullcontext():
             objective, items = self._prepared.encode(asked, indices)

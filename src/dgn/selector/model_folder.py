@@ -6,20 +6,18 @@ Reading is strict, and nothing in the folder is executed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.errors import BrokenInput, InvalidInput
+from dgn.errors import BrokenInput, InvalidInput, require_extra
 from dgn.files import write_atomically
-from dgn.selector.calibration import Calibration
-from dgn.text.encoders import Encoder, FacetEncoder, find_encoder
+from dgn.text.encoder import Encoder, find_encoder
+from dgn.text.facets import FacetEncoder
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 DEFAULT, UNTRAINED = "default", "untrained"
@@ -43,32 +41,8 @@ _UNREADABLE = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class ModelConfig:
-    """What config.json contains.
-
-    Attributes:
-        encoder: The description of the encoder, with the name of its `family`.
-        training: How it was trained, if `dgn train` wrote the folder.
-        calibration: What `dgn calibrate` fitted; None if it was not run.
-    """
-
-    encoder: dict[str, Any]
-    training: dict[str, Any] | None = None
-    calibration: Calibration | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A model as a selector uses it: what `load_model` returns."""
-
-    encoder: Encoder
-    card: str = ""
-    calibration: Calibration | None = None
-
-
-def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedModel:
-    """A model: shipped, untrained, in a folder, or on the hub."""
+def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[Encoder, str]:
+    """The encoder and the card of a model: shipped, untrained, in a folder, or on the hub."""
     if model in (None, DEFAULT, UNTRAINED, *MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
@@ -79,7 +53,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
         allowed = "a folder, a name on the hub, default, untrained, minilm, or minilm-words"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
-        return LoadedModel(FacetEncoder())
+        return FacetEncoder(), ""
     if model in MINILM:
         return load_folder(_MODELS / model)
     folder = Path(model)
@@ -92,10 +66,8 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
             message=f"The folder {model} does not exist; pass a model folder, a name on the "
             "Hugging Face hub (user/name), default, untrained, minilm, or minilm-words.",
         )
-    from dgn.selector.hub import fetch_model
-
-    folder = fetch_model(name)
-    source = read_config(folder).encoder.get("source", "wordllama")
+    folder = _fetched(name)
+    source = read_config(folder).get("source", "wordllama")
     if vectors is None and source != "wordllama":
         # A file from elsewhere must not decide which files of this machine are opened.
         raise InvalidInput(
@@ -105,38 +77,24 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> LoadedMo
     return load_folder(folder, vectors)
 
 
-def load_folder(folder: Path, vectors: str | None = None) -> LoadedModel:
-    """The model of a folder; a missing or an additional array is an error."""
-    config = read_config(folder)
+def load_folder(folder: Path, vectors: str | None = None) -> tuple[Encoder, str]:
+    """The encoder and the card of a folder; a missing or an additional array is an error."""
+    description = read_config(folder)
     card = folder / CARD
     try:
-        encoder = find_encoder(config.encoder["family"]).load(
-            config.encoder, lambda shapes: read_arrays(folder, shapes), vectors
+        encoder = find_encoder(description["family"]).load(
+            description, lambda shapes: read_arrays(folder, shapes), vectors
         )
     except InvalidInput as error:
         if vectors is not None and error.argument == "vectors":
             raise
         raise BrokenInput(folder / CONFIG, None, message=str(error)) from error
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    return LoadedModel(encoder, text, config.calibration)
-
-
-def hash_of(encoder: Encoder, calibration: Calibration | None) -> str:
-    """A hash of all that a model selects by; an encoder that cannot be saved has its name."""
-    try:
-        description, arrays = encoder.save()
-    except InvalidInput:
-        description, arrays = {"family": encoder.fingerprint}, {}
-    fitted = None if calibration is None else calibration.to_dict()
-    found = hashlib.sha256(json.dumps([description, fitted], sort_keys=True).encode())
-    for name, array in sorted(arrays.items()):
-        found.update(name.encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return f"sha256:{found.hexdigest()}"
+    return encoder, text
 
 
 def save_model(
-    encoder: Encoder, folder: Path, card: str = "", calibration: Calibration | None = None
+    encoder: Encoder, folder: Path, card: str = "", training: Mapping[str, Any] | None = None
 ) -> None:
     """Write an encoder as a model folder; an existing one is replaced, file by file.
 
@@ -144,7 +102,7 @@ def save_model(
         encoder: The encoder.
         folder: The folder.
         card: The model card; by default, a short one.
-        calibration: What `dgn calibrate` fitted.
+        training: How it was trained, as JSON can hold it.
     """
     description, arrays = encoder.save()
     if folder.exists() and not folder.is_dir():
@@ -152,21 +110,14 @@ def save_model(
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / CARD, card or _short_card(description["family"]))
     write_arrays(folder, arrays)
-    write_config(folder, ModelConfig(description, calibration=calibration))
-
-
-def write_config(folder: Path, config: ModelConfig) -> None:
-    """Write config.json."""
-    content: dict[str, Any] = {"format": _FORMAT, "encoder": config.encoder}
-    if config.training is not None:
-        content["training"] = config.training
-    if config.calibration is not None:
-        content["calibration"] = config.calibration.to_dict()
+    content: dict[str, Any] = {"format": _FORMAT, "encoder": description}
+    if training is not None:
+        content["training"] = dict(training)
     write_atomically(folder / CONFIG, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_config(folder: Path) -> ModelConfig:
-    """Read config.json."""
+def read_config(folder: Path) -> dict[str, Any]:
+    """The description of the encoder in config.json."""
     path = folder / CONFIG
     if not path.is_file():
         raise InvalidInput(
@@ -180,19 +131,38 @@ def read_config(folder: Path) -> ModelConfig:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ValueError(f"format {content['format']!r}")
-        unknown = set(content) - {"format", "encoder", "training", "calibration"}
+        unknown = set(content) - {"format", "encoder", "training"}
         if unknown:
             raise ValueError(f"unknown {', '.join(sorted(unknown))}")
         encoder, training = content["encoder"], content.get("training")
         if type(encoder["family"]) is not str or type(training) not in (dict, type(None)):
             raise ValueError("another structure")
-        fitted = content.get("calibration")
-        calibration = None if fitted is None else Calibration.from_dict(fitted)
     except _UNREADABLE as error:
         raise BrokenInput(
             path, None, found=f"something else ({error})", allowed=f"a model of format {_FORMAT}"
         ) from None
-    return ModelConfig(cast("dict[str, Any]", encoder), training, calibration)
+    return cast("dict[str, Any]", encoder)
+
+
+def _fetched(name: str) -> Path:
+    """The folder in the cache of the hub to which the three files of a model were downloaded."""
+    require_extra("The Hugging Face hub", package="huggingface_hub", extra="hub")
+    import huggingface_hub
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
+
+    hub: Any = huggingface_hub  # whose functions are only partly typed
+    try:
+        return Path(hub.snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, CARD]))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InvalidInput(
+            "model",
+            message=f"{name} is not a folder and cannot be downloaded from the hub: {reason}",
+        ) from None
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -1,29 +1,58 @@
-"""What a Selector returns: the selected passages, their gains and relevance, and the reasons."""
+"""What a selector returns: the selected passages, their relevance, and the reasons."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, final
-
-import numpy as np
+from typing import Any, Literal, NotRequired, TypedDict, final
 
 from dgn.core import Selection
+from dgn.core.constraints import Constraints
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput, require_extra
-from dgn.selector.calibration import Calibration, facts_of
-from dgn.selector.coverage import coverage_after, covered_alone, covered_features, relevance_of
+from dgn.selector.coverage import coverage_after, relevance_of
 from dgn.selector.limits import Limits
-from dgn.selector.search import PassageSearch
-from dgn.text.encoders import Facet
-from dgn.text.explanation import Explanation
-from dgn.text.explanation.replay import explain_passages
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.encoder import Facet
+from dgn.text.explanation import Explanation, PassageReport
+from dgn.text.query import Passage, Query
 
-if TYPE_CHECKING:
-    from dgn.selector.receipt import Receipt
+
+class SelectedRow(TypedDict):
+    """A selected passage, as `PassageSelection.to_dict` returns it."""
+
+    index: int
+    text: str
+    gain: float
+    relevance: float
+    title: NotRequired[str]
+    document: NotRequired[int]
+    position: NotRequired[int]
+    start: NotRequired[int]
+    end: NotRequired[int]
+    id: NotRequired[str]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class WordRow(TypedDict):
+    """A word of the query: how much it counts, and how far it is covered after each selection."""
+
+    word: str
+    weight: float
+    is_content: bool
+    covered: list[float]
+
+
+class SelectionDict(TypedDict):
+    """What `PassageSelection.to_dict` returns; the last three with `reasons=True`."""
+
+    query: str
+    selected: list[SelectedRow]
+    coverage: float | None
+    certificate: float
+    words: NotRequired[list[WordRow]]
+    gap: NotRequired[list[str]]
+    passages: NotRequired[list[PassageReport]]
 
 
 @final
@@ -41,12 +70,11 @@ class PassageSelection(Selection):
         query: The query with all its passages.
         limits: How much was to be selected.
         facets_of: From a query to its words, with their features.
-        objective: The set function of the query, as the encoder gave it.
-        items: Its passages as items.
-        given: The texts that are given with it, as items; None if there are none.
-        search: What was really searched: with the caller's scores, within all constraints.
-        model: The name and the hash of the model.
-        calibration: What turns coverage and relevance into `sufficiency`; None if there is none.
+        objective: The function that was maximized, with the caller's scores.
+        items: The passages as items of it, without those that repeat others.
+        constraints: Which sets were allowed; None if k alone limited the search.
+        given: The texts that are given with the query, as items; None if there are none.
+        tokens: The tokens of each passage; None without a token limit.
     """
 
     query: Query = field(repr=False)
@@ -54,10 +82,9 @@ class PassageSelection(Selection):
     facets_of: Callable[[Query], tuple[Facet, ...]] = field(repr=False, compare=False)
     objective: SetFunction = field(repr=False, compare=False)
     items: Items = field(repr=False, compare=False)
+    constraints: Constraints | None = field(repr=False, compare=False)
     given: Items | None = field(repr=False, compare=False)
-    search: PassageSearch = field(repr=False, compare=False)
-    model: tuple[str, str] = field(repr=False, compare=False, default=("", ""))
-    calibration: Calibration | None = field(repr=False, compare=False, default=None)
+    tokens: tuple[int, ...] | None = field(repr=False, compare=False, default=None)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -95,27 +122,14 @@ class PassageSelection(Selection):
         coverage = coverage_after(self.objective, self.items, self.indices, self.given)
         return None if coverage is None else float(coverage[-1])
 
-    @cached_property
-    def sufficiency(self) -> float | None:
-        """The probability that the answer is among the selected passages, from 0 to 1.
-
-        It is None if the model was not calibrated (`dgn calibrate`), if it was calibrated on other
-        kinds of queries (in another language), or if the objective does not define coverage.
-        """
-        if self.calibration is None or self.coverage is None:
-            return None
-        facts = facts_of(self.coverage, self.objective, self.items, self.indices)
-        return self.calibration.probability(facts)
+    @property
+    def reports(self) -> tuple[PassageReport, ...]:
+        """What happened to each passage, and why, in the order of `query.passages`."""
+        return self.explain().reports
 
     def explain(self) -> Explanation:
         """Why each passage was selected, or was not."""
         return self._explanation
-
-    def receipt(self) -> Receipt:
-        """What happened to every passage, and why; `dgn verify` can compute it again."""
-        from dgn.selector.receipt import Receipt
-
-        return Receipt.of(self)
 
     def context(
         self, order: Literal["reading", "selection"] = "reading", separator: str = "\n"
@@ -140,11 +154,16 @@ class PassageSelection(Selection):
         indices = sorted(self.indices) if order == "reading" else self.indices
         return separator.join(f"[{index}] {self.query.passages[index].text}" for index in indices)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The selection as JSON can hold it."""
+    def to_dict(self, *, reasons: bool = False) -> SelectionDict:
+        """The selection as JSON can hold it.
+
+        Args:
+            reasons: Whether it has the words of the query, and one report for each passage, kept
+                or dropped.
+        """
         rows: list[dict[str, Any]] = []
         for index, gain, passage in zip(self.indices, self.gains, self.passages, strict=True):
-            known = {
+            optional = {
                 "title": passage.title or None,
                 "document": passage.document,
                 "position": passage.position,
@@ -159,14 +178,16 @@ class PassageSelection(Selection):
                 "gain": gain,
                 "relevance": self.relevance[index],
             }
-            rows.append(row | {name: value for name, value in known.items() if value is not None})
-        return {
+            rows.append(
+                row | {name: value for name, value in optional.items() if value is not None}
+            )
+        found: Any = {
             "query": self.query.text,
             "selected": rows,
             "coverage": self.coverage,
-            "sufficiency": self.sufficiency,
             "certificate": self.certificate.ratio,
         }
+        return found | self.explain().to_dict() if reasons else found
 
     def to_pandas(self) -> Any:
         """The selected passages as a pandas DataFrame, one row each."""
@@ -179,29 +200,6 @@ class PassageSelection(Selection):
 
     @cached_property
     def _explanation(self) -> Explanation:
-        covered = covered_features(self.objective, self.items, self.indices, self.given)
-        facets = self.facets if covered is not None else ()
-        shares, weights = covered or (np.zeros((len(self.indices) + 1, 0)), np.zeros(0))
-        alone = covered_alone(self.objective, self.items, self.indices)
-        return explain_passages(
-            self.query,
-            self,
-            self.search.objective,
-            self.search.items,
-            facets,
-            shares,
-            np.zeros((len(self.indices), 0)) if alone is None else alone[0],
-            weights,
-            self.search.constraints,
-            is_stopped=self.limits.stop_at is not None
-            and len(self) < self.limits.most(len(self.query.passages)),
-            irrelevant=self._irrelevant,
-        )
+        from dgn.selector.reports import explained
 
-    @property
-    def _irrelevant(self) -> frozenset[int]:
-        """The passages that `min_relevance` left out."""
-        least = self.limits.min_relevance
-        if not least:
-            return frozenset()
-        return frozenset(n for n, one in enumerate(self.relevance) if one < least)
+        return explained(self)

@@ -8,7 +8,7 @@ some passages with a high score were.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import Concave, FeatureCoverage, Items, Log1p, Mixture, SetFunction
 from dgn.selector.coverage import relevance_of
-from dgn.text.encoders import KnownScores
 from dgn.text.query import Query
 
 _SCALE = 3.0
@@ -33,17 +32,11 @@ _FEW = 4
 _FEW_WEIGHT = 0.25
 
 # The numbers below were chosen on the training parts of 32 sets: experiments/own_scores.py.
-_NEW, _OLD = 0.7, 0.9
-"""Scores that agree with known ones less than the first are new; above the second, they are not."""
-
 _AGREEING = 0.4
 """From this agreement with the model on, scores are trusted completely."""
 
 _SURE, _UNSURE = 0.4, 0.1
 """If the best passage covers less of the query than the second, the model cannot judge scores."""
-
-_LIKE, _UNLIKE = 0.7, 0.5
-"""Embeddings whose similarities agree with those of words less than the second are not trusted."""
 
 Columns = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Further features of one query, [passages, columns], and their weights, [columns]."""
@@ -54,7 +47,6 @@ def with_scores(
     objective: SetFunction,
     items: Items,
     weight: float | None,
-    known_scores: Callable[[Query], KnownScores],
     given: Items | None = None,
 ) -> tuple[SetFunction, Items, Items | None]:
     """Add the scores and the embeddings of the callers; without any, nothing changes.
@@ -65,7 +57,6 @@ def with_scores(
         items: The passages.
         weight: What the best score of a query is worth, as a multiple of the largest gain without
             scores; None to find it out for each query.
-        known_scores: What the encoder knows about the passages of a query without them.
         given: Texts that are given with the queries; they get the same features, without a score.
 
     Returns:
@@ -82,15 +73,20 @@ def with_scores(
     for row, query in enumerate(queries):
         own: list[Columns] = []
         size = len(query.passages)
-        judge = _Judge(query, objective, items, row, gains[row, :size], weight, known_scores)
+        f, passages = (
+            (objective, items)
+            if items.batch == 1
+            else (objective.of_set(row), items.of_set(row, size))
+        )
+        trust = _Trust(f, passages, gains[row, :size], weight)
         if scores[row] is not None:
             values = _scaled(np.asarray(scores[row], np.float64))
-            worth = first[row] * judge.worth(values)
-            own.append(_score_column(values, worth, concave))
+            own.append(_score_column(values, first[row] * trust.in_scores(values), concave))
         if query.embeddings is not None:
             vectors = query.embeddings.astype(np.float64)
-            worth = first[row] * judge.worth(vectors[1:] @ vectors[0], vectors)
-            own += _vector_columns(vectors, worth, items.mask[row, :size], concave)
+            worth = first[row] * trust.in_scores(vectors[1:] @ vectors[0])
+            share = 0.0 if trust.says_nothing else _VECTOR_SHARE
+            own += _vector_columns(vectors, worth, items.mask[row, :size], concave, share)
         columns.append(own)
     return _joined(objective, items, columns, given)
 
@@ -123,49 +119,37 @@ def vector_function(query_embedding: Any, embeddings: Any) -> tuple[SetFunction,
     return FeatureCoverage(), Items(_VECTOR_SCALE * common)
 
 
-class _Judge:
-    """Finds out how much scores of a query are worth, as a multiple of the largest gain."""
+class _Trust:
+    """How much scores of a query are worth, as a multiple of the largest gain without them.
+
+    Scores that contradict a model that is sure of its best passage are trusted less.
+    """
 
     def __init__(
         self,
-        query: Query,
         objective: SetFunction,
         items: Items,
-        row: int,
         gains: NDArray[np.float64],
         weight: float | None,
-        known_scores: Callable[[Query], KnownScores],
     ) -> None:
         self._weight, self._gains = weight, gains
-        self._allowed = np.asarray(items.mask[row, : len(gains)], np.bool_)
-        if weight is None:
-            self._known = known_scores(query)
-            own = objective.of_set(row), items.of_set(row)
-            self._sure = _share(relevance_of(*own).max(initial=0.0), _UNSURE, _SURE)
+        self._allowed = np.asarray(items.mask[0], np.bool_)
+        best = relevance_of(objective, items).max(initial=0.0)
+        self._sure = _share(best, _UNSURE, _SURE)
+        self.says_nothing = not gains.any()
+        """Whether no passage contains anything of the query."""
 
-    def worth(
-        self, scores: NDArray[np.float64], vectors: NDArray[np.float64] | None = None
-    ) -> float:
-        """What the best of these scores is worth.
-
-        Args:
-            scores: One for each passage.
-            vectors: [1 + passages, width], the embeddings that they come from.
-        """
+    def in_scores(self, scores: NDArray[np.float64]) -> float:
+        """What the best of these scores, one for each passage, is worth."""
         if self._weight is not None:
             return self._weight
         allowed = self._allowed
+        if self.says_nothing:
+            return 1.0
         if allowed.sum() < _FEW:
             return _FEW_WEIGHT
-        old = max((_agreement(scores[allowed], k[allowed]) for k in self._known.scores), default=0)
         agreeing = _share(_agreement(scores[allowed], self._gains[allowed]), 0.0, _AGREEING)
-        found = (1 - _share(old, _NEW, _OLD)) * (1 - self._sure * (1 - agreeing))
-        if vectors is not None and self._known.vectors is not None:
-            pairs = np.triu_indices(len(vectors), 1)
-            ours, theirs = self._known.vectors, vectors
-            alike = _agreement((theirs @ theirs.T)[pairs], (ours @ ours.T)[pairs])
-            found *= 1 - self._sure * (1 - _share(alike, _UNLIKE, _LIKE))
-        return found
+        return 1 - self._sure * (1 - agreeing)
 
 
 def _score_column(scores: NDArray[np.float64], worth: float, concave: Concave) -> Columns:
@@ -174,17 +158,23 @@ def _score_column(scores: NDArray[np.float64], worth: float, concave: Concave) -
 
 
 def _vector_columns(
-    vectors: NDArray[np.float64], worth: float, allowed: NDArray[np.bool_], concave: Concave
+    vectors: NDArray[np.float64],
+    worth: float,
+    allowed: NDArray[np.bool_],
+    concave: Concave,
+    share: float,
 ) -> list[Columns]:
-    """The cosine with the query, and what both have in common in each dimension."""
+    """The cosine with the query, and a share of what both have in common in each dimension."""
     cosines = _scaled(vectors[1:] @ vectors[0])
-    found = [_score_column(cosines, (1 - _VECTOR_SHARE) * worth, concave)]
+    found = [_score_column(cosines, (1 - share) * worth, concave)]
+    if not share:
+        return found
     common = np.maximum(vectors[1:] * vectors[0], 0)
     # What all passages have in common says nothing about any of them.
     common = _VECTOR_SCALE * np.maximum(common - common[allowed].min(axis=0, initial=np.inf), 0)
     most = concave.of(common).sum(axis=1)[allowed].max(initial=0.0)
     if most > 0:
-        weights = np.full(common.shape[1], _VECTOR_SHARE * worth / float(most))
+        weights = np.full(common.shape[1], share * worth / float(most))
         found.append((common, weights))
     return found
 

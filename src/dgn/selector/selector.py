@@ -6,24 +6,27 @@ import inspect
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from dgn.core import greedy
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
-from dgn.selector.calibration import Calibration
 from dgn.selector.limits import LimitArguments, Limits, integer
 from dgn.selector.result import PassageSelection
-from dgn.selector.search import Maximizer, of_query, search_passages, without_repeats
-from dgn.text.encoders import Encoder
-from dgn.text.passages import Document, Passage, passages_of
-from dgn.text.query import Query
+from dgn.selector.scores import with_scores
+from dgn.selector.search import (
+    constraints_of,
+    of_query,
+    search_passages,
+    stopped_early,
+    token_counts,
+    without_repeats,
+)
+from dgn.text.encoder import Encoder
+from dgn.text.query import Document, Passage, Query, passages_of
 
 if TYPE_CHECKING:
     from dgn.selector.index import PassageIndex
@@ -47,7 +50,6 @@ class Selector:
         encoder: From texts to a set function; `from_pretrained` loads a trained one.
         objective: A set function to use in place of the encoder's own, or a function that makes
             one from the encoder's set function and items.
-        maximizer: The search for k passages.
     """
 
     def __init__(
@@ -55,12 +57,10 @@ class Selector:
         encoder: Encoder,
         *,
         objective: SetFunction | Callable[[SetFunction, Items], SetFunction] | None = None,
-        maximizer: Maximizer = greedy,
     ) -> None:
         self.encoder = encoder
         self.card, self.name = "", ""
-        self.calibration: Calibration | None = None
-        self._objective, self._maximizer = objective, maximizer
+        self._objective = objective
 
     @classmethod
     def from_pretrained(
@@ -81,30 +81,23 @@ class Selector:
         """
         from dgn.selector.model_folder import load_model
 
-        loaded = load_model(model, vectors)
-        selector = cls(loaded.encoder)
-        selector.card, selector.calibration = loaded.card, loaded.calibration
+        encoder, card = load_model(model, vectors)
+        selector = cls(encoder)
+        selector.card = card
         selector.name = "default" if model is None else str(model)
         return selector
-
-    @cached_property
-    def identity(self) -> tuple[str, str]:
-        """The name of the model, and a hash of all that it selects by."""
-        from dgn.selector.model_folder import hash_of
-
-        return self.name, hash_of(self.encoder, self.calibration)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the model into a folder: config.json, model.safetensors and README.md."""
         from dgn.selector.model_folder import save_model
 
-        if self._objective is not None or self._maximizer is not greedy:
+        if self._objective is not None:
             raise InvalidInput(
                 "selector",
-                message="A selector with its own objective or maximizer cannot be saved; a model "
-                "folder contains the encoder alone.",
+                message="A selector with its own objective cannot be saved; a model folder "
+                "contains the encoder alone.",
             )
-        save_model(self.encoder, Path(folder), self.card, self.calibration)
+        save_model(self.encoder, Path(folder), self.card)
 
     def select(
         self,
@@ -273,41 +266,44 @@ class Selector:
             objective: The set function that the encoder returned for them.
             items: The items that it returned.
         """
-        fitted = None if self.calibration is None else self.calibration.score_weight
-        if limits.score_weight is None and fitted is not None:
-            limits = replace(limits, score_weight=fitted)
         given = self._given(queries, items)
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
-        results = search_passages(
+        objective, items, given = with_scores(queries, objective, items, limits.score_weight, given)
+        rows = [of_query(queries, objective, items, row) for row in range(len(queries))]
+        tokens = [token_counts(query, limits, self.encoder) for query in queries]
+        constraints = [
+            constraints_of(query, *rows[row], limits, tokens[row])
+            for row, query in enumerate(queries)
+        ]
+        selections = search_passages(
             queries,
             objective,
             items,
+            constraints,
             limits,
-            encoder=self.encoder,
             given=given,
-            maximizer=self._maximizer,
             # An objective of the user may have data of its own for every item.
-            may_reorder=self._objective is None,
+            ties_by_text=self._objective is None,
         )
         selected: list[PassageSelection] = []
-        for row, (query, (selection, search)) in enumerate(zip(queries, results, strict=True)):
-            own_f, own_items = of_query(objective, items, row)
+        for row, (query, selection) in enumerate(zip(queries, selections, strict=True)):
+            present = given.of_set(row) if given is not None and query.given else None
+            if limits.stop_at is not None:
+                selection = stopped_early(
+                    query, *rows[row], constraints[row], limits, selection, present
+                )
             selected.append(
                 PassageSelection(
-                    selection.indices,
-                    selection.gains,
-                    selection.values,
+                    *(selection.indices, selection.gains, selection.values),
                     selection.certificate,
                     query,
                     limits,
                     self.encoder.facets,
-                    own_f,
-                    own_items,
-                    given.of_set(row) if given is not None and query.given else None,
-                    search,
-                    self.identity,
-                    self.calibration,
+                    *rows[row],
+                    constraints[row],
+                    present,
+                    None if (counts := tokens[row]) is None else tuple(counts),
                 )
             )
         return selected
@@ -319,7 +315,7 @@ class Selector:
         # All queries, because the features of a batch are padded to the longest query.
         # The words of a query are the same words only if they are read in the same language.
         texts = [
-            Query(query.text, query.given or (Passage(""),), language=query.languages[0])
+            Query(query.text, query.given or (Passage(""),), language=query.read_language)
             for query in queries
         ]
         given = self.encoder.encode(texts)[1]

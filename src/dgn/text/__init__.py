@@ -2,19 +2,18 @@
 
 | module | what it holds |
 | --- | --- |
-| `query` | `Query`: what is asked, and of which texts |
-| `passages` | `Passage` and `Document`, from what callers have |
+| `query` | `Query`, `Passage` and `Document`: what is asked, and of which texts |
 | `sentences` | the sentences of a text, with their positions |
 | `words` | what is one word, and when two words are the same |
 | `languages` | the same for languages other than English, and which language a text is in |
 | `vocabulary` | what is known about words: vectors, rarity, stems |
 | `vectors`, `word_files` | word and text vectors, wherever they come from |
-| `encoders` | from a query and its passages to a set function over the passages |
+| `encoder` | the contract: from a query and its passages to a set function over the passages |
+| `facets` | the shipped encoder |
 | `explanation` | why a passage was selected, or was not |
 """
 
-from dgn.text.passages import Document, Passage
-from dgn.text.query import Query
+from dgn.text.query import Document, Passage, Query
 from dgn.text.sentences import SentenceSpan, split_sentences
 from dgn.text.vectors import PooledVectors, SubwordVectors, TokenVectors, open_vectors, token_idf
 from dgn.text.vocabulary import WordReader

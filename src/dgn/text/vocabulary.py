@@ -26,12 +26,9 @@ from dgn.text.vectors import SubwordVectors, unit_rows
 from dgn.text.words import (
     FUNCTION_WORDS,
     QUESTION_WORDS,
-    context_of,
-    is_name,
     is_number,
     is_year,
     pieces_of,
-    readings_in_context,
     split_piece,
     stem,
 )
@@ -48,9 +45,6 @@ _FREE_ROWS = 4096
 
 FACTS = 5
 """IDF; whether it is a number, a year, a function word, a question word."""
-
-_NAME_IDF = 6.0
-"""The least IDF of a name such as WHO, whose tokens are those of a common word."""
 
 
 @final
@@ -162,7 +156,6 @@ class _Memory:
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
         self._pieces_in: defaultdict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
-        self._in_context: dict[str, set[str]] = {"name": set(), "year": set(), "counted": set()}
         self._vectors: NDArray[Any] = np.zeros((_FIRST_ROWS, reader.vectors.dimension), np.float32)
         self._facts: NDArray[Any] = np.zeros((_FIRST_ROWS, FACTS), np.float32)
         self._stem_of: NDArray[Any] = np.zeros(_FIRST_ROWS, np.int64)
@@ -234,45 +227,19 @@ class _Memory:
             if long := self._learn(set(flat(split)).difference(remembered)):
                 remembered = ChainMap(long, remembered)
             rows = [list(flat(map(remembered.__getitem__, pieces))) for pieces in split]
-        for number, pieces in enumerate(split):
-            if not self._is_read_alone(pieces):
-                self._read_in_context(pieces, remembered, rows[number])
         return rows
-
-    def _is_read_alone(self, pieces: Sequence[str]) -> bool:
-        """Whether no piece of a text is read in another way because of those around it."""
-        known = self._in_context
-        if not known["name"].isdisjoint(pieces):
-            return False
-        return known["year"].isdisjoint(pieces) or known["counted"].isdisjoint(pieces)
 
     def table(self) -> WordTable:
         """What is known about all words that were met so far."""
         with self._lock:  # the arrays may be exchanged for larger ones
             return WordTable(self._vectors, self._facts, self._stem_of)
 
-    def _read_in_context(
-        self, pieces: Sequence[str], remembered: Mapping[str, tuple[int, ...]], rows: list[int]
-    ) -> None:
-        """Change the rows of the pieces of a text that the words around them change."""
-        readings = readings_in_context(pieces)
-        if not readings:
-            return
-        with self._lock:
-            self._add_words(itertools.chain.from_iterable(readings.values()))
-        starts = [0, *itertools.accumulate(len(remembered[piece]) for piece in pieces)]
-        for index, words in readings.items():
-            rows[starts[index] : starts[index + 1]] = map(self._words.__getitem__, words)
-
     def _learn(self, pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Remember pieces; those that are too long to be remembered are returned."""
         with self._lock:
             words: dict[str, list[str]] = {}
             for piece in pieces:
-                written = split_piece(piece)
-                words[piece] = [*map(str.casefold, written)]
-                if len(piece) <= _LONGEST_PIECE and (context := context_of(piece, written)):
-                    self._in_context[context].add(piece)
+                words[piece] = [*map(str.casefold, split_piece(piece))]
             self._add_words(itertools.chain.from_iterable(words.values()))
             row_of = self._words.__getitem__
             rows = {piece: tuple(map(row_of, own)) for piece, own in words.items()}
@@ -315,8 +282,6 @@ class _Memory:
         for row, word in enumerate(new, own.start):
             if word in FUNCTION_WORDS:
                 self._facts[row, 3:] = 1, word in QUESTION_WORDS
-            elif is_name(word):
-                self._facts[row, 0] = max(_NAME_IDF, float(self._facts[row, 0]))
             elif is_number(word):
                 self._facts[row, 1:3] = 1, is_year(word)
         return map(stem, new)

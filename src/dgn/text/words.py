@@ -2,9 +2,6 @@
 
 Words are compared without case. A number is one word, so that 1901 never resembles 1907, and it is
 the same as another one if both have the same value.
-
-A few words are told apart by the words around them: the WHO is a name and "who" is not, the I of
-World War I is a numeral, and in "1500 soldiers" 1500 is not a year.
 """
 
 from __future__ import annotations
@@ -13,9 +10,9 @@ import itertools
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from dgn.text.spelling import clean_brackets, normalized
 
@@ -33,28 +30,8 @@ FUNCTION_WORDS = frozenset(
 )
 """English words without content of their own; they weigh little."""
 
-_SHOUTED_FUNCTION_WORDS = frozenset(map(str.upper, FUNCTION_WORDS))
-
 QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "which", "when", "where", "why", "how"})
 """They say what is asked for; a passage that contains them does not answer it."""
-
-_COUNTED = frozenset(
-    """
-    acres animals bodies books cars cases casualties cents children citizens civilians copies cows
-    customers days deaths delegates dollars employees euros families farmers feet fighters foot
-    franks guests hectares homes horses hours houses inhabitants injuries islands items jobs
-    kilograms kilometers kilometres km kg lives lots m marines meters metres miles minutes months
-    members men mg mi migrants mm nights officers pages passengers patients people percent persons
-    pilgrims players points pounds prisoners pupils refugees residents rooms rubles rupees sailors
-    schools seats seconds settlers sheep ships shops slaves soldiers species spectators staff
-    students tanks teachers tickets times tonnes tons trees troops units users victims villages
-    visitors volunteers voters votes weeks women words workers yards years
-    """.split()  # noqa: SIM905
-)
-"""Before one of these, four digits count something: 1500 soldiers, and not the year 1500."""
-
-_BEFORE_YEARS = frozenset({"in", "since", "until", "till", "during", "year"})
-"""After one of these, four digits are a year all the same: since 1978 visitors come by bus."""
 
 _SPELLED_WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
 _WORD_OR_MARK = re.compile(rf"{_SPELLED_WORD.pattern}|[^\w\s]")
@@ -81,14 +58,12 @@ _MAY_HAVE_MARKS = re.compile(
 )
 
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
-_IN_CONTEXT = re.compile(r"1\d{3}|20\d{2}|[A-Z]")
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GROUPED_BY_DOTS = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?")
 _DECIMAL = re.compile(r"-?\d*\.?\d+")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 _POWER = re.compile(r"(\d{1,4})\^\+?(\d{1,2})")
 MARKS_AROUND = "'\"()[]{}.,;:!?"
-_SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*$")
 
 
 def split_words(text: str) -> list[str]:
@@ -134,16 +109,10 @@ def read_words(text: str) -> list[str]:
     """The words of a text as they are compared, in the order of `written_words`.
 
     Examples:
-        >>> read_words("The WHO sent 1500 doctors and 1500 tons, who knows when.")
-        ['the', 'WHO', 'sent', '1500', 'doctors', 'and', '1,500', 'tons', 'who', 'knows', 'when']
+        >>> read_words("The WHO sent 1500 doctors.")
+        ['the', 'who', 'sent', '1500', 'doctors']
     """
-    pieces = pieces_of(text)
-    changed = readings_in_context(pieces)
-    return [
-        word
-        for index, piece in enumerate(pieces)
-        for word in changed.get(index) or map(str.casefold, split_piece(piece))
-    ]
+    return [word.casefold() for word in written_words(text)]
 
 
 def word_spans(normal: str) -> list[tuple[int, int]]:
@@ -160,56 +129,14 @@ def split_piece(piece: str) -> tuple[str, ...]:
     return tuple(match.group()[:LONGEST_WORD] for match in found)
 
 
-def context_of(piece: str, words: Sequence[str]) -> Literal["name", "year", "counted"] | None:
-    """What a piece with these words may be because of the words around it, or be for them."""
-    if piece.islower() and piece.isalpha():  # most of them
-        return "counted" if piece in _COUNTED else None
-    if not _SHOUTED_FUNCTION_WORDS.isdisjoint(words):
-        return "name"
-    if any(map(is_year, words)):
-        # $1911 needs nothing else.
-        return "year" if piece.strip(MARKS_AROUND) == words[0] else "name"
-    return "counted" if piece.casefold().strip(MARKS_AROUND) in _COUNTED else None
-
-
-def readings_in_context(pieces: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """The words of the pieces of a text that are read in another way because of those around them.
-
-    Args:
-        pieces: The parts of a normalized text that spaces separate.
-    """
-    readings: dict[int, tuple[str, ...]] = {}
-    is_shouted: bool | None = None
-    for index, piece in enumerate(pieces):
-        if piece.islower() or not _IN_CONTEXT.search(piece):
-            continue
-        words = split_piece(piece)
-        read = [word.casefold() for word in words]
-        for number, word in enumerate(words):
-            if is_year(word):
-                if _is_count(pieces, index, word):
-                    read[number] = f"{int(word):,}"
-            elif is_name(word) and (len(word) > 1 or _is_numeral(pieces, index, number)):
-                if is_shouted is None:
-                    is_shouted = not any(map(str.islower, "".join(pieces)))
-                if not is_shouted:
-                    read[number] = word
-        if any(one != word.casefold() for one, word in zip(read, words, strict=True)):
-            readings[index] = tuple(read)
-    return readings
-
-
 @lru_cache(maxsize=2**16)
 def stem(word: str) -> str:
     """The stem of a word that `read_words` returned.
 
-    "ships" and "shipping" have that of "ship". That of a number is its value, and that of a name
-    such as WHO is the name.
+    "ships" and "shipping" have that of "ship". That of a number is its value.
     """
     if word[-1].isdigit():
         return value_of(word)
-    if word.isupper():
-        return word
     return snowball("english").stem(word.removesuffix("'s"))
 
 
@@ -226,11 +153,6 @@ def is_number(word: str) -> bool:
 def is_year(word: str) -> bool:
     """Whether a word that `read_words` returned is a year."""
     return len(word) == 4 and _YEAR.fullmatch(word) is not None
-
-
-def is_name(word: str) -> bool:
-    """Whether a word is a function word in upper case, such as WHO."""
-    return word in _SHOUTED_FUNCTION_WORDS
 
 
 def word_pattern(text: str) -> re.Pattern[str]:
@@ -257,38 +179,6 @@ def _word_with_marks() -> re.Pattern[str]:
     runs = itertools.groupby(enumerate(marks), lambda one: one[1] - one[0])
     spans = [[code for _, code in run] for _, run in runs]
     return _compiled(f"[{''.join(f'{chr(span[0])}-{chr(span[-1])}' for span in spans)}]*")
-
-
-def _is_count(pieces: Sequence[str], index: int, word: str) -> bool:
-    """Whether four digits count something: 1500 soldiers, $1500, 1500%."""
-    piece = pieces[index]
-    start = piece.find(word)
-    after = piece[start + len(word) :]
-    if (
-        after.startswith(("%", "‰"))
-        or unicodedata.category(piece[start - 1 : start] or " ") == "Sc"
-    ):
-        return True
-    if after or (index and pieces[index - 1].casefold() in _BEFORE_YEARS):
-        return False
-    following = pieces[index + 1] if index + 1 < len(pieces) else ""
-    return following.casefold().strip(MARKS_AROUND) in _COUNTED
-
-
-def _is_numeral(pieces: Sequence[str], index: int, number: int) -> bool:
-    """Whether a single "A" or "I" is a name: Hepatitis A, World War I."""
-    piece = pieces[index].lstrip("'\"([{")
-    if number:
-        return True
-    if not index or _SENTENCE_END.search(pieces[index - 1]):
-        return piece[1:2] == "-"  # A-levels
-    if piece[:1] == "A":
-        return True
-    before = pieces[index - 1]
-    is_first = index == 1 or _SENTENCE_END.search(pieces[index - 2]) is not None
-    follows_name = before[:1].isupper() and before.lower() not in FUNCTION_WORDS
-    following = pieces[index + 1] if index + 1 < len(pieces) else ""
-    return follows_name and (not is_first or len(piece) > 1 or not following[:1].islower())
 
 
 def value_of(number: str) -> str:

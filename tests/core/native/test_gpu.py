@@ -33,8 +33,8 @@ from dgn.learn.networks import (
     LearnedWeights,
 )
 from dgn.learn.relaxations import Relaxation, Softmax, StraightThrough
-from dgn.text.encoders.facets.formula import FacetSizes
-from dgn.text.encoders.facets.matching import AXES, Matches
+from dgn.text.facets.formula import FacetSizes
+from dgn.text.facets.matching import AXES, Matches
 from instances import KINDS, random_instance
 from small_features import make_table
 

@@ -5,8 +5,8 @@ from dgn.learn.families import base as registry
 from dgn.learn.families import family_names, find_family, register_family
 from dgn.learn.families.facets import FacetFamily
 from dgn.learn.families.pooled import PooledFamily
-from dgn.text.encoders import PooledEncoder
-from dgn.text.encoders.base import ENCODERS
+from dgn.text.pooled import PooledEncoder
+from dgn.text.encoder import ENCODERS
 
 
 def test_families_are_found_by_name() -> None:

@@ -8,8 +8,8 @@ from dgn.errors import BrokenInput, InvalidInput
 from dgn.learn.families import FeatureOptions
 from dgn.learn.families.facets import FacetFamily, FacetSettings
 from dgn.learn.families.modules import FacetModule
-from dgn.text.encoders import FacetEncoder
-from dgn.text.encoders.facets.formula import FacetSizes
+from dgn.text.facets import FacetEncoder
+from dgn.text.facets.formula import FacetSizes
 from models import shipped, wordllama
 
 FAMILY = FacetFamily()

@@ -9,7 +9,7 @@ from dgn.data import Batch, Claim, Example, Line, Position, example_of, parse_ro
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.learn.families.base import TEACHER_LOGITS
 from dgn.learn.families.facets_table import MatchBatches, MatchTable, MatchWriter
-from dgn.text.encoders.facets.matching import AXES, Matches, QueryMatches
+from dgn.text.facets.matching import AXES, Matches, QueryMatches
 from models import match, reader
 
 ROWS = [

@@ -20,7 +20,7 @@ from dgn.learn.features import build_features
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import Distillation, LayerwiseCrossEntropy
 from dgn.learn.networks import DifferentiableGreedyNetwork
-from dgn.text.encoders.facets.formula import FacetSizes
+from dgn.text.facets.formula import FacetSizes
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "claims.jsonl"
 

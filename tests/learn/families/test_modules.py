@@ -10,8 +10,8 @@ from dgn.data import Example, read_examples
 from dgn.evaluation import SelectorBaseline
 from dgn.learn.families.modules import FacetModule, PooledScorer
 from dgn.learn.networks import DifferentiableGreedyNetwork, FeedForward
-from dgn.text.encoders.facets.formula import FacetSizes
-from dgn.text.encoders.facets.questions import asked_of
+from dgn.text.facets.formula import FacetSizes
+from dgn.text.facets.questions import asked_of
 from models import matches_of, shipped
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "claims.jsonl"

@@ -30,9 +30,9 @@ from dgn.learn.families import base as families
 from dgn.learn.families.base import load_array
 from dgn.learn.features import build_features
 from dgn.settings import check_above, setting
-from dgn.text.encoders import Encoder
-from dgn.text.encoders import base as encoders
-from dgn.text.encoders.base import ReadArrays, require_keys
+from dgn.text.encoder import Encoder
+from dgn.text.encoder import base as encoders
+from dgn.text.encoder import ReadArrays, require_keys
 from dgn.text.query import Query
 from small_features import write_queries
 

@@ -10,7 +10,7 @@ from dgn.core import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.families import FeatureOptions
 from dgn.learn.families.pooled import PooledFamily, PooledSettings
-from dgn.text.encoders import PooledEncoder
+from dgn.text.pooled import PooledEncoder
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows
 from models import wordllama

@@ -7,7 +7,7 @@ import pytest
 import dgn
 from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.errors import InvalidInput
-from dgn.text.encoders.base import Encoder, require_keys, require_sizes
+from dgn.text.encoder import Encoder, require_keys, require_sizes
 from dgn.text.query import Query
 
 

@@ -7,8 +7,8 @@ from dgn.core.functions import FeatureCoverage, Items
 from dgn.core import greedy
 from dgn.errors import InvalidInput
 from dgn.learn.families.pooled import PooledFamily, PooledSettings
-from dgn.text.encoders import PooledEncoder
-from dgn.text.encoders.pooled import widths_of
+from dgn.text.pooled import PooledEncoder
+from dgn.text.pooled import widths_of
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows
 from dgn.text.words import split_words

@@ -10,8 +10,8 @@ import pytest
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.errors import DGNError
-from dgn.text.encoders import PooledEncoder
-from dgn.text.explanation.rendering import to_text
+from dgn.text.pooled import PooledEncoder
+from dgn.text.explanation import to_text
 from models import shipped, untrained, wordllama
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dgn.errors import BrokenInput, InvalidInput
 
 if TYPE_CHECKING:
-    from dgn.text.passages import Document
+    from dgn.text.query import Document
 
 _TEXT_SUFFIXES = {".txt", ".text", ".md", ".html", ".htm"}
 _LARGEST_FILE = 64 * 2**20
@@ -19,7 +19,7 @@ _LARGEST_FILE = 64 * 2**20
 
 def read_pages(names: Sequence[str], *, with_titles: bool) -> list[Document]:
     """Text files as documents; the name of a file is its title."""
-    from dgn.text.passages import Document
+    from dgn.text.query import Document
 
     documents: list[Document] = []
     for name in names:

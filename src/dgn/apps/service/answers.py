@@ -14,7 +14,7 @@ from dgn.evaluation import Bm25, Diversified, PooledTopK
 from dgn.selector import PassageSelection, Selector
 from dgn.selector.coverage import coverage_after
 from dgn.text import PooledVectors, open_vectors
-from dgn.text.explanation.reasons import Reason
+from dgn.text.explanation import Reason
 
 _DIVERSITY = 0.3
 """Of MMR, as in docs/quality.md."""

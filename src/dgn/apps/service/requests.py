@@ -21,7 +21,7 @@ from pydantic import (
 from dgn.apps.service.refusals import Refused, ServiceLimits
 from dgn.selector import Limits
 from dgn.text.languages import checked_language
-from dgn.text.passages import Document, Passage
+from dgn.text.query import Document, Passage
 from dgn.text.query import Query, checked_embeddings, checked_groups, checked_pinned
 from dgn.text.words import has_words
 

@@ -1,6 +1,6 @@
 """What the passages of a query offer, by the compiled kernel: the formula of the facets.
 
-The formula itself, and its plain form, are in `dgn.text.encoders.facets`; here it is arrays.
+The formula itself, and its plain form, are in `dgn.text.facets`; here it is arrays.
 """
 
 from __future__ import annotations

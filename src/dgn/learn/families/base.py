@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from dgn.data import Batches, Example, ToDevice
 from dgn.errors import BrokenInput
 from dgn.parts import Registry
-from dgn.text.encoders import Encoder, register_encoder
+from dgn.text.encoder import Encoder
+from dgn.text.encoder import register_encoder
 
 if TYPE_CHECKING:
     from torch import nn

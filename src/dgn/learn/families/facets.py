@@ -14,8 +14,8 @@ from dgn.learn.families.base import FeatureOptions, FeatureWriter, TrainableFami
 from dgn.learn.families.facets_table import MatchBatches, MatchTable, MatchWriter
 from dgn.settings import check_at_least, check_choices, setting
 from dgn.text import WordReader, token_idf
-from dgn.text.encoders.facets.encoder import LANGUAGE_CHOICES, FacetEncoder, default_vectors
-from dgn.text.encoders.facets.formula import FacetSizes
+from dgn.text.facets.encoder import LANGUAGE_CHOICES, FacetEncoder, default_vectors
+from dgn.text.facets.formula import FacetSizes
 
 if TYPE_CHECKING:
     from torch import nn

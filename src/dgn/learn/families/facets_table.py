@@ -1,7 +1,7 @@
 """The matches of a whole data set: written to a folder, in memory, and batch by batch.
 
 Every query is matched once, and nothing is padded until a batch is formed. Which arrays there are,
-and along which axes, is defined in one place: `AXES` of `dgn.text.encoders.facets.matching`.
+and along which axes, is defined in one place: `AXES` of `dgn.text.facets.matching`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dgn.data import Batch, Batches, Example, ToDevice
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import save_array
 from dgn.learn.families.base import TEACHER_LOGITS, FeatureWriter, broken_features, load_array
-from dgn.text.encoders.facets.matching import AXES, Matches, QueryMatches, match_query
-from dgn.text.encoders.facets.reading import read_in_languages
+from dgn.text.facets.matching import AXES, Matches, QueryMatches, match_query
+from dgn.text.facets.reading import read_queries
 from dgn.text.vocabulary import FACTS, WordReader
 
 _QUERIES_PER_BATCH = 64
@@ -321,7 +321,7 @@ class MatchWriter(FeatureWriter):
         if not self._waiting:
             return
         queries = [example.query for example in self._waiting]
-        words, table, _ = read_in_languages(self._reader, queries, titles=self._titles)
+        words, table, _ = read_queries(self._reader, queries, titles=self._titles)
         for one, example in zip(words, self._waiting, strict=True):
             self._store(example, match_query(one, table), table)
         self._waiting = []

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from dgn.core.arrays import Float
 from dgn.core.functions import Items, SetFunction
 from dgn.learn.networks import FeedForward
-from dgn.text.encoders.facets.formula import (
+from dgn.text.facets.formula import (
     Facets,
     FacetSizes,
     FacetWeights,
     compute_facets,
     start_weights,
 )
-from dgn.text.encoders.facets.matching import Matches
+from dgn.text.facets.matching import Matches
 
 _NETWORK = ("projection", "hidden", "hidden_bias", "output", "output_bias")
 

@@ -12,7 +12,7 @@ from dgn.errors import InvalidInput
 from dgn.learn.families.base import FeatureOptions, FeatureWriter, TrainableFamily
 from dgn.learn.families.pooled_table import PooledBatches, PooledTable, PooledWriter
 from dgn.settings import check_above, check_choices, setting
-from dgn.text.encoders.pooled import CONCAVE, OBJECTIVES, PooledEncoder, objective_of
+from dgn.text.pooled import CONCAVE, OBJECTIVES, PooledEncoder, objective_of
 
 if TYPE_CHECKING:
     from torch import nn

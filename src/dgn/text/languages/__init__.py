@@ -12,7 +12,7 @@ English is read by `dgn.text.words`; the functions here take any language.
 from __future__ import annotations
 
 from dgn.text import words as english
-from dgn.text.languages.detection import found_language, query_languages, settled
+from dgn.text.languages.detection import found_language, query_language
 from dgn.text.languages.language import (
     ENGLISH,
     LANGUAGE_CODES,
@@ -29,8 +29,7 @@ __all__ = [
     "checked_language",
     "find_language",
     "found_language",
-    "query_languages",
-    "settled",
+    "query_language",
     "spelling_vectors",
     "stems_of",
     "written_words",

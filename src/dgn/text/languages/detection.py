@@ -1,8 +1,8 @@
 """The language of a text, found in the text: by its script, then by its function words.
 
 A short text often has no function word that belongs to one language alone, and "La Paz" is no
-Spanish. Such a text takes the language of the query or, if that is short, too, of most passages.
-English text, which has no function words of another language, is recognized by a single look-up.
+Spanish; a query is therefore read in the language of all its texts together. English text, which
+has no function words of another language, is recognized by a single look-up.
 """
 
 from __future__ import annotations
@@ -142,59 +142,25 @@ Danish for Norwegian. If the query is in such a language, so are these passages.
 _FEW_LETTERS = 12
 """If fewer than one in so many characters are of another script, nothing is counted."""
 
-_LEAST_PASSAGES = 0.2
-"""The share of the passages that must be in a language before the others take it."""
-
 _LEAST_KANA = 0.2
 """Kana for each character: a Chinese text may quote a Japanese name."""
 
 
-def query_languages(
-    texts: Sequence[str], pieces: Sequence[Sequence[str]]
-) -> tuple[str, ...] | None:
-    """The languages of a query and of its passages.
+def query_language(texts: Sequence[str], pieces: Sequence[Sequence[str]] | None = None) -> str:
+    """The language in which a query and its passages are read, found from all of them together.
 
     Args:
         texts: The query, and the passages.
-        pieces: What `pieces_of` returns for each text.
-
-    Returns:
-        The codes; None if all of them are English.
+        pieces: What `pieces_of` returns for each text, if it is known.
     """
+    pieces = [*map(pieces_of, texts)] if pieces is None else pieces
     # Nearly always for English, and found out in a tenth of the time.
     if _FOREIGN.isdisjoint(itertools.chain.from_iterable(pieces)) and all(
         text.isascii() or not _OTHER_SCRIPT.search(text) for text in texts
     ):
-        return None
-    each = zip(texts, pieces, strict=True)
-    suspects = [(text, own) for text, own in each if _is_suspect(text, own)]
-    if all(found_language(*one) in (None, ENGLISH) for one in suspects):
-        return None
-    found = [found_language(text, own) for text, own in zip(texts, pieces, strict=True)]
-    return settled(found[0], found[1:])
-
-
-def settled(query: str | None, passages: Sequence[str | None]) -> tuple[str, ...] | None:
-    """The languages of a query and of its passages, None if all are English.
-
-    Args:
-        query: What `found_language` found for the query.
-        passages: What it found for each passage.
-    """
-    default = query or _most(passages)
-    if default == "zh" and _most(passages) == "ja":
-        default = "ja"  # a query without kana, about Japanese passages
-    codes = [code or default for code in (query, *passages)]
-    if default in _TAKEN_FOR:
-        codes = [default if code == _TAKEN_FOR[default] else code for code in codes]
-    return None if all(code == ENGLISH for code in codes) else tuple(codes)
-
-
-def _most(codes: Sequence[str | None]) -> str:
-    """The most frequent language; the order of the passages must not matter."""
-    counts = Counter(code for code in codes if code is not None)
-    code = min(counts, key=lambda one: (-counts[one], one), default=ENGLISH)
-    return code if counts[code] >= _LEAST_PASSAGES * len(codes) else ENGLISH
+        return ENGLISH
+    joined = [*itertools.chain.from_iterable(pieces)]
+    return found_language("\n".join(texts), joined) or found_language(texts[0]) or ENGLISH
 
 
 def found_language(text: str, pieces: Sequence[str] | None = None) -> str | None:

@@ -7,8 +7,8 @@ import dgn
 from dgn.core import native
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.text import Query
-from dgn.text.encoders import FacetEncoder
-from dgn.text.encoders.facets.encoder import default_vectors
+from dgn.text.facets import FacetEncoder
+from dgn.text.facets.encoder import default_vectors
 from foreign_texts import PASSAGES
 from models import shipped
 

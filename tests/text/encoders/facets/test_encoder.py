@@ -3,9 +3,9 @@ import pytest
 
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.text import token_idf
-from dgn.text.encoders import FacetEncoder
-from dgn.text.encoders.facets.encoder import default_vectors
-from dgn.text.encoders.facets.formula import FacetSizes, start_weights
+from dgn.text.facets import FacetEncoder
+from dgn.text.facets.encoder import default_vectors
+from dgn.text.facets.formula import FacetSizes, start_weights
 from dgn.text.query import Query
 from models import shipped, untrained, wordllama
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dgn.core import greedy
-from dgn.text.encoders.facets.formula import (
+from dgn.text.facets.formula import (
     FacetSizes,
     FacetWeights,
     compute_facets,
@@ -17,7 +17,7 @@ from dgn.text.encoders.facets.formula import (
     start_weights,
     untrained_weights,
 )
-from dgn.text.encoders.facets.matching import Matches
+from dgn.text.facets.matching import Matches
 from dgn.text.query import Query
 from models import matches_of
 

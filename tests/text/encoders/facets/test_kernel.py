@@ -8,12 +8,12 @@ import pytest
 
 from dgn.core import native as kernels
 from dgn.errors import InvalidInput
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.formula import FacetSizes, encode, start_weights
-from dgn.text.encoders.facets.matching import Matches, match_query
-from dgn.text.encoders.facets.questions import with_asked
-from dgn.text.encoders.facets.reading import read_queries
-from dgn.text.passages import Document
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.formula import FacetSizes, encode, start_weights
+from dgn.text.facets.matching import Matches, match_query
+from dgn.text.facets.questions import with_asked
+from dgn.text.facets.reading import read_queries
+from dgn.text.query import Document
 from dgn.text.query import Query
 
 pytestmark = pytest.mark.skipif(

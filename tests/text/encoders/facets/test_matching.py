@@ -5,7 +5,7 @@ import pytest
 
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.errors import InvalidInput
-from dgn.text.encoders.facets.matching import (
+from dgn.text.facets.matching import (
     AXES,
     SAME_STEM,
     SOME_NUMBER,
@@ -14,8 +14,8 @@ from dgn.text.encoders.facets.matching import (
     TextVectors,
     match_query,
 )
-from dgn.text.encoders.facets.reading import read_queries
-from dgn.text.passages import Passage
+from dgn.text.facets.reading import read_queries
+from dgn.text.query import Passage
 from dgn.text.query import Query
 from dgn.text.words import stem, written_words
 from models import match, matches_of, reader

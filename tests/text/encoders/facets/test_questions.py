@@ -7,9 +7,9 @@ import pytest
 
 import dgn
 from dgn.core import native as kernels
-from dgn.text.encoders.facets.encoder import FacetEncoder
-from dgn.text.encoders.facets.questions import asked_of
-from dgn.text.encoders.facets.things import contains
+from dgn.text.facets.encoder import FacetEncoder
+from dgn.text.facets.questions import asked_of
+from dgn.text.facets.things import contains
 from dgn.text.query import Query
 
 PASSAGES = [

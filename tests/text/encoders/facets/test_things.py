@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import dgn
-from dgn.text.encoders.facets.things import name_shares
+from dgn.text.facets.things import name_shares
 
 SAMPLES = Path(__file__).parents[4] / "samples" / "pages"
 QUERY = "Who designed the Corran Bridge?"

@@ -11,8 +11,8 @@ import pytest
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.errors import InvalidInput
-from dgn.text.encoders.minilm.encoder import MiniLMEncoder, reading_weights
-from dgn.text.encoders.minilm.reading import map_names, reader_shapes
+from dgn.minilm.encoder import MiniLMEncoder, reading_weights
+from dgn.minilm.reading import map_names, reader_shapes
 from dgn.text.query import Query
 
 installed = pytest.mark.skipif(

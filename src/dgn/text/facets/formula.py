@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Float, device_of, namespace
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.text.encoders.facets.matching import IDF_MIDDLE, IDF_SPREAD, Matches
+from dgn.text.facets.matching import IDF_MIDDLE, IDF_SPREAD, Matches
 
 WORD_FACTS = 5
 """What is known about a word besides its vector: its IDF, and what kind of word it is."""

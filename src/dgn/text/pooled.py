@@ -22,7 +22,7 @@ from dgn.core.functions import (
 )
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.parts import Registry
-from dgn.text.encoders.base import Encoder, ReadArrays, require_keys, require_sizes
+from dgn.text.encoder import Encoder, ReadArrays, require_keys, require_sizes
 from dgn.text.query import Query
 from dgn.text.vectors import PooledVectors, open_vectors, unit_rows
 from dgn.text.words import split_words

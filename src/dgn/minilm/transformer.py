@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, layer_norm, linear, normalize, scaled_dot_product_attention
 
 from dgn.core.arrays import Bool, Float, Int
-from dgn.text.encoders.minilm.package import (
+from dgn.minilm.package import (
     END,
     HEADS,
     PADDING,

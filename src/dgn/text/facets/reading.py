@@ -1,4 +1,4 @@
-"""From queries to words: every text in its language, as rows of one table of words."""
+"""From queries to words: rows of one table, each query in its language."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from dgn.core.native.facets import QueryWords, WordTable, query_words
 from dgn.errors import InvalidInput
-from dgn.text.languages import ENGLISH, query_languages
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.languages import ENGLISH, query_language
+from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
 from dgn.text.vocabulary import WordReader
 from dgn.text.words import pieces_of
@@ -44,52 +43,30 @@ def texts_of(query: Query, *, titles: bool = True) -> tuple[list[str], list[int]
 
 def read_queries(
     reader: WordReader, queries: Sequence[Query], *, titles: bool = True
-) -> tuple[list[QueryWords], WordTable]:
-    """The words of each query, of its passages and of its titles, all of them read as English.
-
-    Returns:
-        The words, and the table of all words.
-    """
-    named = [texts_of(query, titles=titles) for query in queries]
-    rows, table = reader.read([text for texts, _ in named for text in texts])
-    words: list[QueryWords] = []
-    start = 0
-    for query, (texts, title) in zip(queries, named, strict=True):
-        own = rows[start : start + len(texts)]
-        words.append(_words_of(query, own, title))
-        start += len(texts)
-    return words, table
-
-
-def read_in_languages(
-    reader: WordReader, queries: Sequence[Query], *, titles: bool = True
 ) -> tuple[list[QueryWords], WordTable, list[str]]:
-    """The words of each query, of its passages and of its titles, each text in its language.
+    """The words of each query, of its passages and of its titles, in the language of the query.
 
     Returns:
-        The words, the table of all words, and the language of each query, which is also that of the
-        titles: they are too short to tell.
+        The words, the table of all words, and the language of each query.
     """
     named = [texts_of(query, titles=titles) for query in queries]
     pieces = [[*map(pieces_of, texts)] for texts, _ in named]
     codes = [
-        _languages_of(query, texts, own)
-        for query, (texts, _), own in zip(queries, named, pieces, strict=True)
+        query.language or query_language(texts[: 1 + len(query.passages)], split)
+        for query, (texts, _), split in zip(queries, named, pieces, strict=True)
     ]
-    flat = itertools.chain.from_iterable
-    languages = None
-    if any(codes):
-        each = zip(codes, pieces, strict=True)
-        languages = [*flat(own or (ENGLISH,) * len(some) for own, some in each)]
-    rows, table = reader.read_pieces([*flat(pieces)], languages)
+    flat = [*itertools.chain.from_iterable(pieces)]
+    is_english = all(code == ENGLISH for code in codes)
+    languages = [code for code, split in zip(codes, pieces, strict=True) for _ in split]
+    rows, table = reader.read_pieces(flat, None if is_english else languages)
     words: list[QueryWords] = []
     start = 0
     for query, (texts, title) in zip(queries, named, strict=True):
         words.append(_words_of(query, rows[start : start + len(texts)], title))
         start += len(texts)
-    if languages is not None:
-        words, table = own_tables(words, table, codes)
-    return words, table, [own[0] if own else ENGLISH for own in codes]
+    if not is_english:
+        words, table = tables_of_queries(words, table, codes)
+    return words, table, codes
 
 
 def _words_of(query: Query, rows: Sequence[list[int]], title: Sequence[int]) -> QueryWords:
@@ -98,46 +75,28 @@ def _words_of(query: Query, rows: Sequence[list[int]], title: Sequence[int]) -> 
     return query_words(rows, title, order_of(query.passages))
 
 
-def _languages_of(
-    query: Query, texts: Sequence[str], pieces: Sequence[list[str]]
-) -> tuple[str, ...] | None:
-    """The language of each text of a query; None if all are English."""
-    if query.language is not None:
-        return None if query.language == ENGLISH else (query.language,) * len(texts)
-    count = 1 + len(query.passages)
-    found = query_languages(texts[:count], pieces[:count])
-    return found and (*found, *found[:1] * (len(texts) - count))
-
-
-def own_tables(
-    queries: Sequence[QueryWords], table: WordTable, languages: Sequence[Sequence[str] | None]
+def tables_of_queries(
+    queries: Sequence[QueryWords], table: WordTable, languages: Sequence[str]
 ) -> tuple[list[QueryWords], WordTable]:
     """The same words with a table in which every query has rows of its own.
 
     There is no IDF for languages other than English, so that the passages of the query tell how
-    rare a word is. Words of different languages are not compared by their vectors, which have
-    nothing to do with each other.
+    rare a word is.
 
     Args:
         queries: The words of each query.
         table: What is known about them.
-        languages: The language of each text of each query; None if all are English.
+        languages: The language of each query.
     """
     found: list[QueryWords] = []
     tables: list[WordTable] = []
     first = 0
-    for query, codes in zip(queries, languages, strict=True):
+    for query, code in zip(queries, languages, strict=True):
         used, rows = np.unique(query.rows, return_inverse=True)
         vectors, facts = table.vectors[used], table.facts[used]
         stem = np.asarray(table.stem[used])
-        if codes is not None:
-            lengths = np.diff(query.start)
-            is_own = np.zeros(len(used), np.bool_)
-            is_own[rows[np.repeat([code == codes[0] for code in codes], lengths)]] = True
-            vectors[~is_own] = 0
-            if codes[0] != ENGLISH:
-                rarity = _rarity(query, rows, stem)
-                facts[:, 0] += np.where(is_own & (facts[:, 3] == 0), rarity, 0)
+        if code != ENGLISH:
+            facts[:, 0] += np.where(facts[:, 3] == 0, _rarity(query, rows, stem), 0)
         tables.append(WordTable(vectors, facts, stem))
         found.append(replace(query, rows=rows.astype(np.int64) + first))
         first += len(used)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.transformer import Transformer
-from dgn.text.encoders.minilm.package import END, HEADS, START, TextTokens
+from dgn.minilm.package import END, HEADS, START, TextTokens
 from dgn.text.vectors import unit_rows
 from dgn.text.words import word_spans
 

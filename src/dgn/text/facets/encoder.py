@@ -12,31 +12,29 @@ from numpy.typing import NDArray
 from dgn.core import native
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
-from dgn.text.encoders.base import (
+from dgn.text.encoder import (
     Encoder,
     Facet,
-    KnownScores,
     ReadArrays,
     require_keys,
     require_sizes,
 )
-from dgn.text.encoders.facets.compiled import Formula, Formulas
-from dgn.text.encoders.facets.formula import (
+from dgn.text.facets.compiled import Formula, Formulas
+from dgn.text.facets.formula import (
     FacetSizes,
     FacetWeights,
     shapes_of,
     spelling_weights,
     untrained_weights,
 )
-from dgn.text.encoders.facets.index import IndexedWords
-from dgn.text.encoders.facets.known import known_scores
-from dgn.text.encoders.facets.questions import facets_of
-from dgn.text.encoders.facets.reading import read_in_languages
+from dgn.text.facets.index import IndexedWords
+from dgn.text.facets.reading import read_queries
 from dgn.text.languages import ENGLISH, find_language, written_words
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.query import Passage, Query
 from dgn.text.vectors import SubwordVectors, open_vectors, token_idf
 from dgn.text.vocabulary import WordReader
+from dgn.text.words import FUNCTION_WORDS
+from dgn.text.words import stem as english_stem
 
 LANGUAGE_CHOICES = ("english", "any")
 
@@ -89,7 +87,7 @@ class FacetEncoder(Encoder):
         self.formulas = Formulas(own, own if languages == "any" else fixed)
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
-        return self.formulas.encode(queries, *read_in_languages(self.reader, queries))
+        return self.formulas.encode(*read_queries(self.reader, queries))
 
     def prepare(self, passages: Sequence[Passage]) -> IndexedWords | None:
         if not native.is_available():
@@ -104,14 +102,10 @@ class FacetEncoder(Encoder):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
 
-    def known_scores(self, query: Query) -> KnownScores:
-        return known_scores(self.reader, query)
-
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:
-        """The words of the query, and what it asks for."""
-        code = query.languages[0]
-        return facets_of(query.text) if code == ENGLISH else _word_facets(query.text, code)
+        """The words of the query."""
+        return word_facets(query)
 
     @property
     def uses_blas(self) -> bool:
@@ -177,14 +171,19 @@ class FacetEncoder(Encoder):
         return cls(FacetWeights(**weights), installed, idf, languages=languages)
 
 
-def _word_facets(text: str, code: str) -> tuple[Facet, ...]:
-    """The words of a query in another language than English."""
-    language = find_language(code)
+def word_facets(query: Query) -> tuple[Facet, ...]:
+    """The words of a query, each with the feature that stands for it."""
+    code = query.read_language
     found: list[Facet] = []
-    for position, word in enumerate(written_words(text, code)):
-        read = language.read(word)
-        is_content = not language.facts(read).is_function
-        found.append(Facet(word, (position,), language.stem(read), is_content=is_content))
+    for position, word in enumerate(written_words(query.text, code)):
+        read, is_function = word.casefold(), False
+        if code == ENGLISH:
+            is_function, stem = read in FUNCTION_WORDS, english_stem(read)
+        else:
+            language = find_language(code)
+            read = language.read(word)
+            is_function, stem = language.facts(read).is_function, language.stem(read)
+        found.append(Facet(word, (position,), stem, is_content=not is_function))
     return tuple(found)
 
 

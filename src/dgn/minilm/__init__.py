@@ -1,5 +1,5 @@
 """The facets with a transformer: contextual word vectors, and a reader that judges relevance."""
 
-from dgn.text.encoders.minilm.encoder import MiniLMEncoder
+from dgn.minilm.encoder import MiniLMEncoder
 
 __all__ = ["MiniLMEncoder"]

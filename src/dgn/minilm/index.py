@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dgn.core.functions import Items, SetFunction
 from dgn.core.native.facets import QueryWords
 from dgn.errors import InvalidInput
-from dgn.text.encoders.base import PreparedPassages
-from dgn.text.encoders.facets.index import (
+from dgn.text.encoder import PreparedPassages
+from dgn.text.facets.index import (
     arrays_of_words,
     is_layout,
     laid_out,
@@ -20,16 +20,15 @@ from dgn.text.encoders.facets.index import (
     read_arrays,
     taken,
 )
-from dgn.text.encoders.facets.matching import TextVectors
-from dgn.text.encoders.facets.reading import order_of
+from dgn.text.facets.matching import TextVectors
+from dgn.text.facets.reading import order_of
 from dgn.text.languages import ENGLISH
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
 from dgn.text.vocabulary import WordReader
 
 if TYPE_CHECKING:
-    from dgn.text.encoders.minilm.encoder import MiniLMEncoder
+    from dgn.minilm.encoder import MiniLMEncoder
 
 _ARRAYS = {
     "facts": (np.float32, 2),
@@ -101,7 +100,7 @@ class IndexedVectors(PreparedPassages):
         return cls(encoder, reader.with_words_met(), arrays)
 
     def encode(self, query: Query, indices: NDArray[np.int64]) -> tuple[SetFunction, Items]:
-        if query.languages[0] != ENGLISH:
+        if query.read_language != ENGLISH:
             return self._encoder.encode([query])
         arrays = self._arrays
         (asked,), tokens = self._encoder.embed([[query.text]])

@@ -21,7 +21,10 @@ from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput, require_extra
 from dgn.files import sampled_fingerprint_of
-from dgn.text.encoders.base import (
+from dgn.minilm.index import IndexedVectors
+from dgn.minilm.package import TextTokens, WordPieces, read_weights, weights_file
+from dgn.minilm.reading import MOST_AROUND, PairReader, TextReader, reader_shapes
+from dgn.text.encoder import (
     Encoder,
     Facet,
     KnownScores,
@@ -29,9 +32,9 @@ from dgn.text.encoders.base import (
     require_keys,
     require_sizes,
 )
-from dgn.text.encoders.facets.compiled import Formula, joined
-from dgn.text.encoders.facets.encoder import FacetEncoder, default_vectors
-from dgn.text.encoders.facets.formula import (
+from dgn.text.facets.compiled import Formula, joined
+from dgn.text.facets.encoder import FacetEncoder, default_vectors
+from dgn.text.facets.formula import (
     FacetSizes,
     FacetWeights,
     encode,
@@ -40,16 +43,11 @@ from dgn.text.encoders.facets.formula import (
     spelling_weights,
     start_weights,
 )
-from dgn.text.encoders.facets.known import known_scores
-from dgn.text.encoders.facets.matching import Matches, QueryMatches, TextVectors, match_query
-from dgn.text.encoders.facets.questions import with_asked
-from dgn.text.encoders.facets.reading import order_of, read_in_languages, read_queries, texts_of
-from dgn.text.encoders.minilm.index import IndexedVectors
-from dgn.text.encoders.minilm.package import TextTokens, WordPieces, read_weights, weights_file
-from dgn.text.encoders.minilm.reading import MOST_AROUND, PairReader, TextReader, reader_shapes
+from dgn.text.facets.known import known_scores
+from dgn.text.facets.matching import Matches, QueryMatches, TextVectors, match_query
+from dgn.text.facets.reading import order_of, read_queries, texts_of
 from dgn.text.languages import ENGLISH
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.query import Passage, Query
 from dgn.text.spelling import normalized, title_text
 from dgn.text.vectors import token_idf
 from dgn.text.vocabulary import WordReader
@@ -131,19 +129,19 @@ class MiniLMEncoder(Encoder):
         self._spelling = Formula(spelling_weights(self.reader.vectors.dimension))
 
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
-        english = [row for row, query in enumerate(queries) if query.languages[0] == ENGLISH]
+        english = [row for row, query in enumerate(queries) if query.read_language == ENGLISH]
         if len(english) == len(queries):
             return self._encode(queries)
         # MiniLM was trained on English; other languages are read by their spelling.
         others = [row for row in range(len(queries)) if row not in set(english)]
-        words, table, _ = read_in_languages(self.reader, [queries[row] for row in others])
+        words, table, _ = read_queries(self.reader, [queries[row] for row in others])
         parts = [(others, *self._spelling.compute(words, table))]
         if english:
             parts.append((english, *self._encode([queries[row] for row in english])))
         return joined(parts)
 
     def _encode(self, queries: Sequence[Query]) -> tuple[FeatureCoverage, Items]:
-        words, table = read_queries(self.reader, queries)
+        words, table, _ = read_queries(self.reader, queries)
         vectors, tokens = self.embed([texts_of(query)[0] for query in queries])
         return self.encode_words(queries, words, table, vectors, tokens)
 
@@ -165,17 +163,16 @@ class MiniLMEncoder(Encoder):
             tokens: The tokens of normalized texts, as far as they are known.
         """
         matches = [match_query(one, table, own) for one, own in zip(words, vectors, strict=True)]
-        known = self._encode_matches(queries, matches, table, self._words)
+        known = self._encode_matches(matches, table, self._words)
         if self._pairs is None:
             return known
         objective, items = known
         logits = self._logits(queries, self._on_top(queries, objective, items), tokens)
         matches = [{**match, "relevance": own} for match, own in zip(matches, logits, strict=True)]
-        return self._encode_matches(queries, matches, table, self.weights)
+        return self._encode_matches(matches, table, self.weights)
 
     @staticmethod
     def _encode_matches(
-        queries: Sequence[Query],
         matches: Sequence[QueryMatches],
         table: WordTable,
         weights: FacetWeights,
@@ -183,7 +180,7 @@ class MiniLMEncoder(Encoder):
         batch = Matches.of(matches, table)
         # The static vectors of words are not used: only facts about words are.
         unused = np.zeros((len(batch.facts), weights.sizes.dimension), np.float32)
-        return with_asked(queries, *encode(weights, replace(batch, vectors=unused)))
+        return encode(weights, replace(batch, vectors=unused))
 
     def _on_top(
         self, queries: Sequence[Query], objective: FeatureCoverage, items: Items
@@ -261,7 +258,7 @@ class MiniLMEncoder(Encoder):
         `relevance` has the logits, UNREAD where a passage is not read with the query; `passages`
         has what the last layers of the reader see in place of the vectors of the passages.
         """
-        words, table = read_queries(self.reader, [query])
+        words, table, _ = read_queries(self.reader, [query])
         vectors, tokens = self.embed([texts_of(query)[0]])
         match = match_query(words[0], table, vectors[0])
         known = self._encode_matches([query], [match], table, self._words)

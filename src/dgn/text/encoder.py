@@ -1,24 +1,27 @@
 """The contract of an encoder: from queries and their passages to a set function over the passages.
 
-An encoder works at run time, in NumPy. How an encoder is trained is a second contract, which only
-some families have: `dgn.learn.families`.
+An encoder works at run time, in NumPy. `FacetEncoder` (text/facets) is the shipped one. An
+installed package adds its own by an entry point of the group `dgn.encoders`, as `dgn.minilm` does:
+
+    [project.entry-points."dgn.encoders"]
+    minilm = "dgn.minilm:MiniLMEncoder"
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
-from dgn.parts import Registry
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.languages import ENGLISH
+from dgn.text.query import Passage, Query
 
 ReadArrays = Callable[[Mapping[str, tuple[int, ...]]], dict[str, NDArray[Any]]]
 """Reads the arrays of a model folder, given the shape that each must have."""
@@ -33,33 +36,22 @@ class Facet:
         features: The features that stand for it.
         stem: The stem of a word, which the forms of the word share; empty if it is not a word.
         is_content: Whether it is more than a function word.
-        is_asked: Whether it is what a question asks for, such as a date, and not a word.
     """
 
     name: str
     features: tuple[int, ...]
     stem: str = ""
     is_content: bool = True
-    is_asked: bool = False
-
-
-class KnownScores(NamedTuple):
-    """What an encoder knows about the passages of a query by simple means.
-
-    A caller's scores that say the same as one of these add nothing to what the encoder sees.
-
-    Attributes:
-        scores: [scores, passages], for example those of BM25.
-        vectors: [1 + passages, dimension], vectors of the query and of its passages, of length 1;
-            None if there are none.
-    """
-
-    scores: NDArray[np.float64]
-    vectors: NDArray[np.float64] | None
 
 
 class PreparedPassages(ABC):
-    """Passages that an encoder has read."""
+    """Passages that an encoder has read.
+
+    Attributes:
+        language: The language in which they were read.
+    """
+
+    language: str = ENGLISH
 
     @abstractmethod
     def encode(self, query: Query, indices: NDArray[np.int64]) -> tuple[SetFunction, Items]:
@@ -105,10 +97,6 @@ class Encoder(ABC):
     @abstractmethod
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text; `max_tokens` is measured in these."""
-
-    def known_scores(self, query: Query) -> KnownScores:
-        """What is known about the passages of a query by simple means; by default nothing."""
-        return KnownScores(np.zeros((0, len(query.passages))), None)
 
     def prepare(self, passages: Sequence[Passage]) -> PreparedPassages | None:
         """Passages that many queries will be about, read once; None if nothing can be prepared."""
@@ -173,22 +161,32 @@ class Encoder(ABC):
         raise InvalidInput("encoder", message=f"{cls.__name__} cannot be loaded from a folder.")
 
 
-ENCODERS: Registry[Encoder] = Registry("encoder", "dgn.encoders", Encoder, {})
-"""Encoders by the name of their family."""
+_ENCODERS: dict[str, type[Encoder]] = {}
 
 
 def register_encoder(encoder: type[Encoder]) -> None:
-    """Make an encoder available to `Selector.from_pretrained`.
+    """Make an encoder available to `Selector.from_pretrained` in this process.
 
     Args:
         encoder: The class; it replaces one with the same family.
     """
-    ENCODERS.register(encoder.family, encoder)
+    _ENCODERS[encoder.family] = encoder
 
 
 def find_encoder(family: str) -> type[Encoder]:
-    """The encoder of this family."""
-    return ENCODERS.find(family)
+    """The encoder of this family: a registered one, or one that an installed package names."""
+    if family not in _ENCODERS:
+        for entry in importlib.metadata.entry_points(group="dgn.encoders"):
+            if entry.name == family:
+                register_encoder(entry.load())
+    if family not in _ENCODERS:
+        installed = {entry.name for entry in importlib.metadata.entry_points(group="dgn.encoders")}
+        raise InvalidInput(
+            "encoder",
+            found=f"{family!r:.60}",
+            allowed=f"one of {', '.join(sorted(installed | set(_ENCODERS)))}",
+        )
+    return _ENCODERS[family]
 
 
 def require_keys(description: Mapping[str, Any], **kinds: type) -> None:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from dgn.core import native
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.native.facets import FacetKernel, QueryWords, WordTable
-from dgn.text.encoders.facets.formula import (
+from dgn.text.facets.formula import (
     LONGEST_QUERY,
     WHOLE_SCALE,
     FacetWeights,
     encode,
 )
-from dgn.text.encoders.facets.matching import (
+from dgn.text.facets.matching import (
     FUNCTION_WORD_SHARE,
     IDF_MIDDLE,
     IDF_SPREAD,
@@ -30,9 +30,7 @@ from dgn.text.encoders.facets.matching import (
     Matches,
     match_query,
 )
-from dgn.text.encoders.facets.questions import with_asked
 from dgn.text.languages import ENGLISH
-from dgn.text.query import Query
 
 
 @final
@@ -102,31 +100,26 @@ class Formulas:
     others: Formula
 
     def encode(
-        self,
-        queries: Sequence[Query],
-        words: Sequence[QueryWords],
-        table: WordTable,
-        languages: Sequence[str],
+        self, words: Sequence[QueryWords], table: WordTable, languages: Sequence[str]
     ) -> tuple[FeatureCoverage, Items]:
         """The set function of each query, and its passages as items.
 
         Args:
-            queries: The queries.
-            words: Their words.
+            words: The words of each query.
             table: What is known about the words.
             languages: The language of each query.
         """
-        if all(code == ENGLISH for code in languages):
-            return with_asked(queries, *self.english.compute(words, table))
-        parts: list[tuple[list[int], FeatureCoverage, Items]] = []
         english = [row for row, code in enumerate(languages) if code == ENGLISH]
-        if english:
-            asked, own = [queries[row] for row in english], [words[row] for row in english]
-            parts.append((english, *with_asked(asked, *self.english.compute(own, table))))
         others = [row for row, code in enumerate(languages) if code != ENGLISH]
-        own = [words[row] for row in others]
-        parts.append((others, *self.others.compute(own, table)))
-        return joined(parts)
+        if not others or not english:
+            formula = self.others if others else self.english
+            return formula.compute(words, table)
+        return joined(
+            [
+                (rows, *formula.compute([words[row] for row in rows], table))
+                for rows, formula in ((english, self.english), (others, self.others))
+            ]
+        )
 
 
 def joined(

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from dgn.core.functions import Items, SetFunction
 from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput
-from dgn.text.encoders.base import PreparedPassages
-from dgn.text.encoders.facets.compiled import Formulas
-from dgn.text.encoders.facets.reading import order_of, own_tables
-from dgn.text.languages import ENGLISH, LANGUAGE_CODES, found_language, settled
-from dgn.text.passages import Passage
-from dgn.text.query import Query
+from dgn.text.encoder import PreparedPassages
+from dgn.text.facets.compiled import Formulas
+from dgn.text.facets.reading import order_of, tables_of_queries
+from dgn.text.languages import ENGLISH, LANGUAGE_CODES, query_language
+from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
 from dgn.text.vectors import SubwordVectors
 from dgn.text.vocabulary import WordReader
@@ -35,11 +34,7 @@ _ARRAYS = {
     "is_ordered": (np.bool_, 1),
     "follows": (np.bool_, 1),
     "language": (np.int64, 1),
-    "title_language": (np.int64, 1),
 }
-
-_UNKNOWN = -1
-"""A passage whose language is not clear; it was read as English."""
 
 
 @final
@@ -51,15 +46,15 @@ class IndexedWords(PreparedPassages):
         formulas: The formulas.
         arrays: `rows` and `start`: the words of the passages, and where each one begins; `title`,
             `title_rows` and `title_start`: the number of each passage's title, and the words of
-            the titles; `position`, `is_ordered` and `follows` as in `QueryWords`; `language` and
-            `title_language`: the language in which each passage and each title was read.
+            the titles; `position`, `is_ordered` and `follows` as in `QueryWords`; `language`: the
+            number of the language in which all of them were read.
     """
 
     def __init__(
         self, reader: WordReader, formulas: Formulas, arrays: dict[str, NDArray[Any]]
     ) -> None:
         self._reader, self._formulas, self._arrays = reader, formulas, arrays
-        self._is_english = bool((arrays["language"] <= 0).all())
+        self.language = LANGUAGE_CODES[int(arrays["language"][0])]
 
     @classmethod
     def of(
@@ -72,49 +67,27 @@ class IndexedWords(PreparedPassages):
         """Read passages."""
         reader = WordReader(vectors, idf)
         titles = {title: n for n, title in enumerate(dict.fromkeys(p.title for p in passages))}
-        found = [found_language(passage.text) for passage in passages]
-        codes = [code or ENGLISH for code in found]
-        # Titles are read in the language of the query, which is most likely that of the passages.
-        title_codes = [(settled(None, found) or (ENGLISH,))[0]] * len(titles)
-        texts, _ = reader.read([passage.text for passage in passages], codes, forgets=False)
-        named, _ = reader.read([title_text(title) for title in titles], title_codes, forgets=False)
+        texts, names = [passage.text for passage in passages], [*map(title_text, titles)]
+        code = query_language(texts)
+        rows, _ = reader.read(texts, [code] * len(texts), forgets=False)
+        named, _ = reader.read(names, [code] * len(names), forgets=False)
         position, is_ordered, follows = order_of(passages)
         arrays = {
-            **dict(zip(("rows", "start"), laid_out(texts), strict=True)),
+            **dict(zip(("rows", "start"), laid_out(rows), strict=True)),
             "title": np.array([titles[passage.title] for passage in passages], np.int64),
             **dict(zip(("title_rows", "title_start"), laid_out(named), strict=True)),
             "position": position,
             "is_ordered": is_ordered,
             "follows": follows,
-            "language": np.array(
-                [_UNKNOWN if code is None else LANGUAGE_CODES.index(code) for code in found],
-                np.int64,
-            ),
-            "title_language": np.array([*map(LANGUAGE_CODES.index, title_codes)], np.int64),
+            "language": np.array([LANGUAGE_CODES.index(code)], np.int64),
         }
         return cls(reader.with_words_met(), formulas, arrays)
 
     def encode(self, query: Query, indices: NDArray[np.int64]) -> tuple[SetFunction, Items]:
-        codes = self._languages_of(query, indices)
-        words, table = self._words(query, indices, codes)
-        if codes is None:
-            return self._formulas.encode([query], [words], table, [ENGLISH])
-        titles = len(words.start) - 2 - len(indices)
-        every = (*codes, *codes[:1] * titles)
-        (words,), table = own_tables([words], table, [every])
-        return self._formulas.encode([query], [words], table, codes[:1])
-
-    def _languages_of(self, query: Query, indices: NDArray[np.int64]) -> tuple[str, ...] | None:
-        """The language of the query and of each passage; None if all of them are English."""
-        if query.language is not None:
-            is_english = query.language == ENGLISH
-            return None if is_english else (query.language,) * (1 + len(indices))
-        asked = found_language(query.text)
-        if self._is_english and asked in (None, ENGLISH):
-            return None
-        numbers: list[int] = self._arrays["language"][indices].tolist()
-        found = [None if number == _UNKNOWN else LANGUAGE_CODES[number] for number in numbers]
-        return settled(asked, found)
+        words, table = self._words(query, indices)
+        if self.language != ENGLISH:
+            (words,), table = tables_of_queries([words], table, [self.language])
+        return self._formulas.encode([words], table, [self.language])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**arrays_of_words(self._reader, "vectors"), **self._arrays}
@@ -135,46 +108,22 @@ class IndexedWords(PreparedPassages):
         read = read_arrays(arrays, _ARRAYS, _fits, "vectors", vectors, idf)
         return cls(read[0], formulas, read[1])
 
-    def _words(
-        self, query: Query, indices: NDArray[np.int64], codes: Sequence[str] | None
-    ) -> tuple[QueryWords, WordTable]:
-        """The words of a query and of the passages at `indices`, and what is known about them.
-
-        A text that was read in another language than it is to be read in now is read again.
-        """
+    def _words(self, query: Query, indices: NDArray[np.int64]) -> tuple[QueryWords, WordTable]:
+        """The words of a query and of the passages at `indices`, and what is known about them."""
         arrays = self._arrays
         title, numbers = np.unique(arrays["title"][indices], return_inverse=True)
         texts = taken(arrays["rows"], arrays["start"], indices)
         titles = taken(arrays["title_rows"], arrays["title_start"], title)
-        lengths = [*texts[1].tolist(), *titles[1].tolist()]
-        kept: list[NDArray[np.int64]] = [texts[0], titles[0]]
-        wanted = codes or (ENGLISH,) * (1 + len(indices))
-        again = self._read_otherwise(indices, title, wanted)
-        asked = [query.text]
-        if again:
-            named = np.zeros(len(title), np.int64)
-            named[numbers] = np.arange(len(indices))
-            for place in again:
-                is_title = place >= len(indices)
-                passage = query.passages[named[place - len(indices)] if is_title else place]
-                asked.append(title_text(passage.title) if is_title else passage.text)
-        places = [0, *(min(place + 1, len(indices) + 1) for place in again)]
-        asked_in = [wanted[place] if place <= len(indices) else wanted[0] for place in places]
-        (own, *new), table = self._reader.read(asked, asked_in if codes else None)
-        if not own:
+        (asked,), table = self._reader.read([query.text], [self.language])
+        if not asked:
             raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
-        if again:
-            whole = np.split(np.concatenate(kept), np.cumsum(lengths)[:-1])
-            for place, rows in zip(again, new, strict=True):
-                whole[place], lengths[place] = np.array(rows, np.int64), len(rows)
-            kept = whole
-        start = np.zeros(len(lengths) + 2, np.int64)
-        np.cumsum([len(own), *lengths], out=start[1:])
+        start = np.zeros(len(indices) + len(title) + 2, np.int64)
+        np.cumsum([len(asked), *texts[1].tolist(), *titles[1].tolist()], out=start[1:])
         # A passage follows the one before it only where both are asked for.
         is_next = np.zeros(len(indices), np.bool_)
         is_next[1:] = indices[1:] == indices[:-1] + 1
         words = QueryWords(
-            np.concatenate([np.array(own, np.int64), *kept]),
+            np.concatenate([np.array(asked, np.int64), texts[0], titles[0]]),
             start,
             numbers.astype(np.int64),
             np.ascontiguousarray(arrays["position"][indices]),
@@ -182,15 +131,6 @@ class IndexedWords(PreparedPassages):
             arrays["follows"][indices] & is_next,
         )
         return words, table
-
-    def _read_otherwise(
-        self, indices: NDArray[np.int64], title: NDArray[np.int64], codes: Sequence[str]
-    ) -> list[int]:
-        """Which passages, and then which titles, were read in another language than this one."""
-        wanted = np.array([*map(LANGUAGE_CODES.index, codes)], np.int64)
-        read = np.maximum(self._arrays["language"][indices], 0)
-        titles = self._arrays["title_language"][title]
-        return np.flatnonzero(np.concatenate([read != wanted[1:], titles != wanted[0]])).tolist()
 
 
 def arrays_of_words(reader: WordReader, vectors: str) -> dict[str, NDArray[Any]]:
@@ -273,16 +213,15 @@ def taken(
 def _fits(arrays: dict[str, NDArray[Any]], words: int, stems: int, dimension: int) -> bool:
     """Whether every number that points into an array points inside it."""
     passages, titles = len(arrays["start"]) - 1, len(arrays["title_start"]) - 1
-    by_passage = ("title", "position", "is_ordered", "follows", "language")
+    by_passage = ("title", "position", "is_ordered", "follows")
     room = len(arrays["stem_of"])
     return (
         arrays["vectors"].shape == (room, dimension)
         and arrays["facts"].shape == (room, 5)
         and room >= words
         and all(len(arrays[name]) == passages for name in by_passage)
-        and len(arrays["title_language"]) == titles
-        and points_into(arrays["language"] + 1, len(LANGUAGE_CODES) + 1)
-        and points_into(arrays["title_language"], len(LANGUAGE_CODES))
+        and len(arrays["language"]) == 1
+        and points_into(arrays["language"], len(LANGUAGE_CODES))
         and points_into(arrays["stem_of"][:words], stems)
         and points_into(arrays["title"], titles)
         and points_into(arrays["rows"], words)
