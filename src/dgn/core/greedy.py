@@ -63,8 +63,8 @@ def greedy(
 
     Args:
         objective: The set function f, monotone and submodular.
-        items: Items, or an array of features: [items, features] or [batch, items, features]; or,
-            with k alone, context, pinned and groups, a SciPy sparse matrix, [items, features].
+        items: Items, or an array of features: [items, features] or [batch, items, features].
+            `lazy_greedy` takes sparse matrices, too.
         k: The number of items to select; at most this many within a budget, where it is optional.
         context: What is already covered: f(· | context) is maximized instead of f. A `State` of f,
             or items of the set that are there already and are never selected: for one set, their
@@ -101,14 +101,9 @@ def greedy(
     limits = {"pinned": pinned, "groups": groups, "max_per_group": max_per_group}
     limits |= {"costs": costs, "budget": budget, "present": None if is_state else context}
     if native.is_sparse(items):
-        from dgn.core.lazy import lazy_greedy
-
-        if budget is not None or costs is not None:
-            raise InvalidInput("items", message="A sparse matrix cannot be searched with a budget.")
-        return lazy_greedy(
-            objective, items, k, context=context, pinned=pinned, groups=groups,
-            max_per_group=max_per_group,
-        )  # fmt: skip
+        raise InvalidInput(
+            "items", message="items is a sparse matrix, which lazy_greedy searches; pass it there."
+        )
     is_free = all(value is None for value in limits.values())
     if k is not None and context is None and is_free:
         selection = _search_at_once(objective, items, k)

@@ -27,7 +27,6 @@ from dgn.minilm.reading import MOST_AROUND, PairReader, TextReader, reader_shape
 from dgn.text.encoder import (
     Encoder,
     Facet,
-    KnownScores,
     ReadArrays,
     require_keys,
     require_sizes,
@@ -43,7 +42,6 @@ from dgn.text.facets.formula import (
     spelling_weights,
     start_weights,
 )
-from dgn.text.facets.known import known_scores
 from dgn.text.facets.matching import Matches, QueryMatches, TextVectors, match_query
 from dgn.text.facets.reading import order_of, read_queries, texts_of
 from dgn.text.languages import ENGLISH
@@ -306,9 +304,6 @@ class MiniLMEncoder(Encoder):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
-
-    def known_scores(self, query: Query) -> KnownScores:
-        return known_scores(self.reader, query)
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:

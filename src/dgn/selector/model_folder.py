@@ -67,7 +67,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
             "Hugging Face hub (user/name), default, untrained, minilm, or minilm-words.",
         )
     folder = _fetched(name)
-    source = read_config(folder).get("source", "wordllama")
+    source = read_config(folder)[0].get("source", "wordllama")
     if vectors is None and source != "wordllama":
         # A file from elsewhere must not decide which files of this machine are opened.
         raise InvalidInput(
@@ -79,7 +79,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
 
 def load_folder(folder: Path, vectors: str | None = None) -> tuple[Encoder, str]:
     """The encoder and the card of a folder; a missing or an additional array is an error."""
-    description = read_config(folder)
+    description, _ = read_config(folder)
     card = folder / CARD
     try:
         encoder = find_encoder(description["family"]).load(
@@ -116,8 +116,8 @@ def save_model(
     write_atomically(folder / CONFIG, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The description of the encoder in config.json."""
+def read_config(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The description of the encoder in config.json, and how it was trained, if that is known."""
     path = folder / CONFIG
     if not path.is_file():
         raise InvalidInput(
@@ -141,7 +141,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise BrokenInput(
             path, None, found=f"something else ({error})", allowed=f"a model of format {_FORMAT}"
         ) from None
-    return cast("dict[str, Any]", encoder)
+    return cast("dict[str, Any]", encoder), training
 
 
 def _fetched(name: str) -> Path:
