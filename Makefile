@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint types site serve bench clean
+.PHONY: help setup demo paper test lint types site serve bench clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -17,6 +17,11 @@ demo: $(READY)  ## Select and explain sentences for a claim; then train and prin
 	$(BIN)/dgn select "The Corran Bridge was designed by Clara Voss and its first train crossed it \
 	in 1911." samples/pages/*.txt -k 3 --explain
 	$(BIN)/python -m experiments.demo
+	$(BIN)/python -m experiments.paper.small build/fever
+	$(BIN)/python -m experiments.paper build/fever --out build/paper --trials 1 --seeds 1 --study-seeds 1 --epochs 1 --stories build/fever/paper.tex
+
+paper: $(READY)  ## The paper's tables, figures and stories: make paper DATA=fever VECTORS=words.vec OUT=folder
+	$(BIN)/python -m experiments.paper $(DATA) --vectors $(VECTORS) --out $(or $(OUT),reproduction) $(OPTIONS)
 
 test: lint types $(READY)  ## Lint, types and tests: everything that CI runs
 	$(BIN)/pytest

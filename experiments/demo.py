@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from dgn.apps.cli.options import positive, show_progress
-from dgn.core.functions import FeatureCoverage, Items
 from dgn.core import Selections, Step, explain, greedy, top_k
+from dgn.core.functions import FeatureCoverage, Items
 from dgn.data import DenseBatches
 from dgn.evaluation.metrics import scores_at
 from dgn.learn import FitConfig, fit, parameter_count, to_device

@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.core import greedy
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.native.facets import QueryWords, WordTable
-from dgn.core import greedy
 from dgn.data import Example, read_examples
 from dgn.evaluation import Baseline, Bm25, SelectorBaseline
 from dgn.files import write_atomically

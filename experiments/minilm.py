@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Float
-from dgn.text import PooledVectors
 from dgn.minilm.package import WordPieces, read_weights
 from dgn.minilm.reading import TextReader
+from dgn.text import PooledVectors
 from dgn.text.spelling import clean_brackets
 
 

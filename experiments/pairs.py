@@ -159,9 +159,9 @@ def pack(folder: Path, *, english: bool = False, most: tuple[int, int] | None = 
     """
     import safetensors.torch
 
+    from dgn.minilm.package import WordPieces, package_folder
     from dgn.selector import Limits, Selector
     from dgn.text.facets.reading import order_of
-    from dgn.minilm.package import WordPieces, package_folder
     from dgn.text.spelling import normalized, title_text
     from dgn.text.words import word_spans
     from experiments.domains import DOMAINS, KINDS, read_domain

@@ -21,13 +21,13 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import FeatureCoverage, Items
 from dgn.core import Selection, greedy
+from dgn.core.functions import FeatureCoverage, Items
 from dgn.data import Example
 from dgn.files import write_atomically
-from dgn.selector import Limits, Selector
 from dgn.minilm import MiniLMEncoder, reading
 from dgn.minilm.reading import windows
+from dgn.selector import Limits, Selector
 from dgn.text.query import Query
 from experiments.domains import DOMAINS, english_sets, read_domain
 

@@ -398,9 +398,9 @@ def ship(reader: Path | None, function: Path, folder: Path, around: tuple[int, i
         folder: The model folder.
         around: The reader's `--before` and `--after`.
     """
+    from dgn.minilm.encoder import MiniLMEncoder
     from dgn.selector import Selector
     from dgn.text.facets.formula import FacetWeights
-    from dgn.minilm.encoder import MiniLMEncoder
 
     found = {} if reader is None else dict(np.load(reader))
     named = {name.removeprefix("low.").replace("/", "."): array for name, array in found.items()}

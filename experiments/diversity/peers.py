@@ -19,8 +19,8 @@ import pyversity
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from dgn.core.functions import FacilityLocation, FeatureCoverage, Log1p, SetFunction, Sqrt
 from dgn.core import Selection, greedy
+from dgn.core.functions import FacilityLocation, FeatureCoverage, Log1p, SetFunction, Sqrt
 from experiments.diversity.pools import Numbers, Pool
 
 

@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power, SetFunction
 from dgn.core import Selections, greedy, top_k
+from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power, SetFunction
 from dgn.learn.layers import UnfoldedGreedy
 from experiments.diversity.pools import Benchmark, Pool, PoolBatch, stack
 

@@ -17,9 +17,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from dgn.core import Selections, top_k
 from dgn.core.functions import FeatureCoverage, Items, Power
 from dgn.core.numerics import lowest_log
-from dgn.core import Selections, top_k
 from dgn.learn.config import Geometric
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy

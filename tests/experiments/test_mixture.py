@@ -11,7 +11,6 @@ from dgn.core.native.facets import WordTable
 from dgn.data import read_examples
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.formula import FacetSizes, start_weights
-from experiments.coverage import auroc
 from experiments.mixture import Settings, train, window
 from experiments.recall import recalls, recalls_of
 from experiments.rows import Kind, Row, directions_of, load, matched, save, shortened, some_passages
@@ -90,12 +89,6 @@ def test_long_rows_are_shortened(rows: list[Row]) -> None:
     short = shortened(long, np.random.default_rng(0))
     assert len(short.gold) == 64
     assert short.gold.sum() == min(16, long.gold.sum())
-
-
-def test_auroc() -> None:
-    assert auroc([2, 3], [0, 1]) == 1
-    assert auroc([1, 1], [1, 1]) == 0.5
-    assert auroc([0], [1]) == 0
 
 
 def test_words_of_a_row_are_those_of_its_query(rows: list[Row]) -> None:
