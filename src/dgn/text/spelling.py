@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from functools import cache
 
 _BRACKETS = {
     "-LRB-": "(",
@@ -29,6 +30,14 @@ _MINUS = re.compile(r"(?<![\w)])[−–](?=\.?\d)")
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 _EXPONENT = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 _FRACTION = re.compile(r"(\d?)([¼½¾⅐-⅞])")
+_MOST_MARKS = 30
+"""Combining marks in a row, as UAX #15 limits them: normalization sorts each run of marks, which
+takes quadratic time."""
+
+_MAY_BE_MARKS = re.compile(
+    "[\u0300-\u1dff\u20d0-\u20ff\u2ce0-\u30ff\ua600-\uabff\ufb10-\ufe2f\U00010100-\U0001eaff]"
+    f"{{{_MOST_MARKS + 1}}}"
+)
 _LONGEST_UNIT = 3
 """A raised number after a longer word, as in "the treaty²", is the mark of a footnote."""
 
@@ -62,7 +71,20 @@ def normalized(text: str) -> str:
     text = _MINUS.sub("-", text)
     text = _EXPONENT.sub(_exponent, text)
     text = _FRACTION.sub(_fraction, text)
+    if _MAY_BE_MARKS.search(text):
+        text = _stream_safe(text)
     return unicodedata.normalize("NFKC", text)
+
+
+def _stream_safe(text: str) -> str:
+    """The text in UAX #15's stream-safe form: a joiner that is no mark after each 30 marks."""
+    return _run_of_marks().sub(lambda match: f"{match.group()}\u034f", text)
+
+
+@cache
+def _run_of_marks() -> re.Pattern[str]:
+    marks = "".join(filter(unicodedata.combining, map(chr, range(0x300, 0x1F000))))
+    return re.compile(f"[{marks}]{{{_MOST_MARKS}}}")
 
 
 def _exponent(match: re.Match[str]) -> str:
