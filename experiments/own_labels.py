@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dgn.data import Example
 from dgn.evaluation.metrics import paired_comparison
-from dgn.learn.own_labels import train_on_rows
+from dgn.learn.rows import train_on_rows
 from dgn.selector import Selector
 from experiments.domains import FOLDS, read_domain
 from experiments.recall import KS, recalls

@@ -134,7 +134,7 @@ def test_untitled_documents_have_no_title() -> None:
         ({"claim": "c", "sentences": ["x"], "evidence": [[[3, 0]]]}, "the evidence [3, 0]"),
         ({"claim": "c", "sentences": ["x"], "evidence": [[-1]]}, "the evidence -1"),
         ({"claim": "c", "sentences": ["x"], "evidence": [[True]]}, "the evidence True"),
-        ({"claim": "c", "sentences": ["x"], "evidence": [0]}, "evidence as a list of groups"),
+        ({"claim": "c", "sentences": ["x"], "evidence": [0, [0]]}, "evidence as a list of groups"),
         (
             {
                 "claim": "c",
@@ -176,3 +176,18 @@ def test_document_number_of_loose_passages_is_refused() -> None:
 def test_evidence_beyond_the_page_is_missing() -> None:
     example = parse({"claim": "c", "sentences": ["x"], "evidence": [[5]]}).example()
     assert example.missing == (Evidence("", 5),)
+
+
+def test_a_list_of_numbers_is_one_group() -> None:
+    short, full = (
+        parse({"query": "q", "passages": ["a", "b", "c", "d"], "evidence": evidence}).example()
+        for evidence in ([0, 3], [[0, 3]])
+    )
+    assert short.claim.groups == full.claim.groups
+    assert short.gold == (True, False, False, True)
+
+
+def test_an_example_names_its_line_and_keys_without_meaning() -> None:
+    example = parse({"query": "q", "passages": ["a"], "evidnce": [0]}).example()
+    assert example.unknown_keys == ("evidnce",)
+    assert example.source.endswith("line 1")

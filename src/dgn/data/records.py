@@ -70,12 +70,16 @@ class Example:
         gold: For each passage, whether some group of evidence names it.
         missing: Evidence that is not among the passages: its page or sentence does not exist, or
             the sentence is blank.
+        source: The file and the line that it was read from, if any.
+        unknown_keys: Keys of the row that have no meaning.
     """
 
     claim: Claim
     query: Query
     gold: tuple[bool, ...]
     missing: tuple[Evidence, ...] = ()
+    source: str = ""
+    unknown_keys: tuple[str, ...] = ()
 
 
 def evidence_of(passage: Passage, index: int) -> Evidence:

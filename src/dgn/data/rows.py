@@ -9,7 +9,7 @@ for a single document, with an optional `title`. `claim` may be written for `que
 `scores`, one for each passage; `query_embedding`, `embeddings`, `given`, `pinned`, `groups` and
 `language`, as `Selector.select` takes them; `id`; `label`; and `evidence`, a list of alternative
 groups, where a piece of evidence is [document, sentence], or a number if there is one document or
-none.
+none. A list of numbers is one group: `[0, 3]` is `[[0, 3]]`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,31 @@ from dgn.text.query import Query
 _FURTHER = ("scores", "query_embedding", "embeddings", "given", "pinned", "groups", "language")
 """Further keys of a row, which are arguments of `Query.of`."""
 
+_KEYS = frozenset(
+    (
+        *("query", "claim", "passages", "documents", "sentences", "title", "titles"),
+        *("id", "label", "evidence", *_FURTHER),
+    )
+)
+
 ROW_FORMAT = "an object with query, and passages, documents or sentences"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of our JSONL: the query with all its passages, and what is known about it."""
+    """A row of our JSONL: the query with all its passages, and what is known about it.
+
+    Attributes:
+        query: The query with its passages.
+        claim: Its labels.
+        source: The file and the line.
+        unknown_keys: Keys of the row that have no meaning.
+    """
 
     query: Query
     claim: Claim
+    source: str = ""
+    unknown_keys: tuple[str, ...] = ()
 
     def example(self) -> Example:
         """The row as an example, without blank sentences; passages are known by their page."""
@@ -46,7 +62,8 @@ class Row:
             passage if passage.document is None else replace(passage, id=pages[passage.document])
             for passage in self.query.passages
         ]
-        return example_of(self.claim, passages)
+        example = example_of(self.claim, passages)
+        return replace(example, source=self.source, unknown_keys=self.unknown_keys)
 
 
 def read_rows(path: Path, problems: Problems | None = None) -> Iterator[Example]:
@@ -87,7 +104,9 @@ def parse_row(line: Line) -> Row:
         raise line.error(str(error)) from None
     pages = _page_ids(fields)
     groups = _groups_of(line, fields.get("evidence", []), pages)
-    return Row(query, Claim(str(identifier), query.text, label, groups, tuple(pages)))
+    claim = Claim(str(identifier), query.text, label, groups, tuple(pages))
+    unknown = tuple(key for key in fields if key not in _KEYS)
+    return Row(query, claim, f"{line.file}, line {line.number}", unknown)
 
 
 def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:
@@ -133,6 +152,8 @@ def _page_ids(fields: dict[str, Any]) -> list[str]:
 def _groups_of(line: Line, evidence: Any, pages: list[str]) -> tuple[tuple[Evidence, ...], ...]:
     allowed = "evidence as a list of groups, each a list of [document, sentence] or of numbers"
     given = cast("list[Any]", evidence) if type(evidence) is list else [None]
+    if given and all(type(piece) is int for piece in given):
+        given = [given]  # one group
     groups: list[tuple[Evidence, ...]] = []
     for group in given:
         if type(group) is not list:

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         measure_outcomes,
         outcome_losses,
     )
-    from dgn.learn.own_labels import RowsResult, train_on_rows
     from dgn.learn.relaxations import (
         Choice,
         GreedyLikelihood,
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
         Sparsemax,
         StraightThrough,
     )
+    from dgn.learn.rows import RowsResult, train_on_rows
     from dgn.learn.run import RunResult, is_finished, load_network, open_run, train
     from dgn.learn.setup import build_network, find_device, parameter_count, to_device
     from dgn.learn.trainer import EpochReport, Trainer, fit, select_all
@@ -84,7 +84,7 @@ _MODULES = {
         *("EvidenceReader", "OutcomeConfig", "OutcomeNetwork", "OutcomeReport", "Outcomes"),
         *("SoftSelector", "fit_outcomes", "measure_outcomes", "outcome_losses"),
     ),
-    "own_labels": ("RowsResult", "train_on_rows"),
+    "rows": ("RowsResult", "train_on_rows"),
     "relaxations": (
         *("Choice", "GreedyLikelihood", "Gumbel", "ImplicitMLE", "Perturbed", "Relaxation"),
         *("Softmax", "Sparsemax", "StraightThrough"),

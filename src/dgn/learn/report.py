@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dgn.errors import BrokenInput, require_extra
 from dgn.files import save_figure, write_atomically
@@ -18,11 +18,6 @@ from dgn.learn.config import RunConfig
 from dgn.learn.families import find_family
 from dgn.learn.trainer import EpochReport
 from dgn.selector.model_folder import CARD
-
-if TYPE_CHECKING:
-    from dgn.evaluation.metrics import Interval
-    from dgn.learn.own_labels import RowsResult
-    from dgn.text.encoder import Encoder
 
 METRICS, CURVES, EVENTS, SUMMARY = "metrics.jsonl", "curves.png", "tensorboard", "summary.json"
 
@@ -204,68 +199,3 @@ def write_card(
         "```",
     ]
     write_atomically(folder / CARD, "\n".join(lines) + "\n")
-
-
-def rows_table(result: RowsResult) -> list[list[str]]:
-    """The recall of the start, BM25 and the trained model, and the gains, with their intervals."""
-    gains = [one for one in result.table if one.name != "trained"]
-    rows = [[one.name, *map(str, one.recalls)] for one in result.table]
-    rows += [[f"trained − {one.name}", *(_signed(gain) for gain in one.gains)] for one in gains]
-    return [["recall", *(f"at {k}" for k in result.ks)], *rows]
-
-
-def rows_verdict(result: RowsResult) -> str:
-    """What came out of a run on rows, in a sentence."""
-    if result.best_epoch:
-        return f"The model has the weights of epoch {result.best_epoch}."
-    return (
-        "Training did not clearly improve the recall on rows that were not learned from; the model "
-        "is the start."
-    )
-
-
-def rows_card(result: RowsResult, training: Mapping[str, Any], encoder: type[Encoder]) -> str:
-    """The model card of a run on rows."""
-    header, *rows = rows_table(result)
-    files = ", ".join(training["rows"])
-    left_out = [f"- {count:,} rows were left out: {why}" for why, count in result.left_out.items()]
-    settings = {"network": training["network"], "fit": training["fit"]}
-    lines = [
-        *("---", "library_name: dgn", "tags: [sentence-selection, evidence, submodular]", "---"),
-        "",
-        "# A selector trained on labelled rows",
-        "",
-        "This model selects, out of many passages, the few that together cover a query. Load it",
-        "with `dgn.Selector.from_pretrained(FOLDER)`.",
-        "",
-        encoder.description,
-        "",
-        f"Trained on {result.rows:,} rows ({files}) from the start `{training['start']}`, "
-        f"{len(result.epochs) - 1} epochs, seed {training['fit']['seed']}. {rows_verdict(result)}",
-        "",
-        f"| {' | '.join(header)} |",
-        f"| --- |{' --: |' * len(result.ks)}",
-        *(f"| {' | '.join(row)} |" for row in rows),
-        "",
-        "The recall of gold passages, macro, with 95% bootstrap intervals, by cross-validation: "
-        "each row by a network that has not learned from its document, whose epoch it has not "
-        "chosen. The weights of this model were learned from all rows.",
-        *(["", f"Note: {result.note}."] if result.note else []),
-        "",
-        *([*left_out, ""] if left_out else []),
-        "## Limits",
-        "",
-        f"{encoder.limits} On kinds of text that the rows do not have, it may be worse than its "
-        "start.",
-        "",
-        "## Settings",
-        "",
-        "```json",
-        json.dumps(settings, indent=2),
-        "```",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _signed(gain: Interval) -> str:
-    return f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"

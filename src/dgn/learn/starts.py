@@ -1,16 +1,14 @@
-"""Where training on your own labels starts: a model that exists, as a module that can be trained.
+"""Where training on labelled rows starts: a model that exists, as a network that can be trained.
 
-A start reads examples once into a table, gives a torch module with its weights, and turns trained
+A start reads examples once into a table, gives a network with its weights, and turns trained
 weights back into an encoder. `open_start` finds the start that a name stands for.
 """
 
 from __future__ import annotations
 
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -21,14 +19,20 @@ from torch import nn
 from dgn.core.native.facets import WordTable
 from dgn.data import Example
 from dgn.errors import InvalidInput
-from dgn.learn.families.facets_table import MatchTable, MatchWriter
-from dgn.learn.families.modules import FacetModule, ReaderModule
+from dgn.learn.facets import FacetModule, FacetNetwork, MatchedQuery, MatchTable
+from dgn.learn.layers import UnfoldedGreedy
 from dgn.selector import Selector
 from dgn.selector.model_folder import DEFAULT, MINILM, UNTRAINED
-from dgn.text.encoder import Encoder
-from dgn.text.facets import FacetEncoder
-from dgn.text.facets.formula import FacetSizes, FacetWeights, start_weights
-from dgn.minilm.encoder import UNREAD, MiniLMEncoder
+from dgn.text.encoders import Encoder, FacetEncoder
+from dgn.text.encoders.facets.formula import (
+    Facets,
+    FacetSizes,
+    FacetWeights,
+    compute_facets,
+    start_weights,
+)
+from dgn.text.encoders.facets.matching import Matches
+from dgn.text.encoders.minilm.encoder import UNREAD, MiniLMEncoder
 from dgn.text.languages import ENGLISH
 
 _SIZES = FacetSizes(256, projection=32, hidden=128)
@@ -58,12 +62,12 @@ class Start(ABC):
         """The examples, read once."""
 
     @abstractmethod
-    def module(self, dropout: float) -> nn.Module:
-        """The module at the start; `facets(x)` are the Facets of a batch of the table."""
+    def network(self, layers: int, dropout: float) -> FacetNetwork:
+        """The network at the start."""
 
     @abstractmethod
     def encoder(self, weights: Mapping[str, NDArray[Any]]) -> Encoder:
-        """The encoder with weights that the module has learned, by their names there."""
+        """The encoder with weights that `network.encoder` has learned, by their names there."""
 
 
 def open_start(name: str, examples: Sequence[Example]) -> Start:
@@ -98,10 +102,9 @@ class FacetStart(Start):
     def __init__(
         self, selector: Selector, encoder: FacetEncoder, examples: Sequence[Example]
     ) -> None:
-        self.selector = selector
-        self._vectors, self._reader = encoder.vectors, encoder.reader
-        self._idf, formulas = encoder.idf, encoder.formulas
-        english = sum(one.query.read_language == ENGLISH for one in examples)
+        self.selector, self._encoder = selector, encoder
+        formulas = encoder.formulas
+        english = sum(example.query.languages[0] == ENGLISH for example in examples)
         # Other languages have the same formula only if the model was made for any language.
         is_mostly_english = 2 * english >= len(examples)
         self._is_english = formulas.others is not formulas.english and is_mostly_english
@@ -111,25 +114,18 @@ class FacetStart(Start):
     def usable(self, examples: Sequence[Example]) -> list[Example]:
         if not self._is_english:
             return list(examples)
-        return [one for one in examples if one.query.read_language == ENGLISH]
+        return [example for example in examples if example.query.languages[0] == ENGLISH]
 
     def table(self, examples: Sequence[Example], on_read: OnRead) -> MatchTable:
-        with tempfile.TemporaryDirectory() as folder:
-            with MatchWriter(Path(folder), self._reader) as writer:
-                for number, example in enumerate(examples):
-                    writer.add(example)
-                    on_read(number + 1)
-            return MatchTable.load(folder)
+        return MatchTable.of(self._encoder.reader, examples, on_read)
 
-    def module(self, dropout: float) -> nn.Module:
-        module = FacetModule(self._weights.sizes, dropout)
-        module.load_state_dict({n: torch.tensor(w) for n, w in vars(self._weights).items()})
-        return module
+    def network(self, layers: int, dropout: float) -> FacetNetwork:
+        return FacetNetwork(FacetModule(self._weights, dropout), UnfoldedGreedy(layers))
 
     def encoder(self, weights: Mapping[str, NDArray[Any]]) -> FacetEncoder:
         languages = "english" if self._is_english else "any"
-        learned = FacetWeights(**weights)
-        return FacetEncoder(learned, self._vectors, self._idf, languages=languages)
+        learned, encoder = FacetWeights(**weights), self._encoder
+        return FacetEncoder(learned, encoder.vectors, encoder.idf, languages=languages)
 
 
 @final
@@ -145,23 +141,24 @@ class ReaderStart(Start):
         self.selector, self._encoder = selector, encoder
 
     def usable(self, examples: Sequence[Example]) -> list[Example]:
-        return [one for one in examples if one.query.read_language == ENGLISH]
+        return [example for example in examples if example.query.languages[0] == ENGLISH]
 
     def table(self, examples: Sequence[Example], on_read: OnRead) -> MatchTable:
-        with tempfile.TemporaryDirectory() as folder:
-            dimension = self._encoder.weights.sizes.dimension
-            with MatchWriter(Path(folder), self._encoder.reader) as writer:
-                for number, example in enumerate(examples):
-                    matches, table = self._encoder.matches_to_train(example.query)
-                    # The static vectors of words are not used: only facts about words are.
-                    unused = np.zeros((len(table.facts), dimension), np.float32)
-                    writer.add_matched(example, matches, WordTable(unused, table.facts, table.stem))
-                    on_read(number + 1)
-            return MatchTable.load(folder)
+        dimension = self._encoder.weights.sizes.dimension
+        queries: list[MatchedQuery] = []
+        for example in examples:
+            matches, table = self._encoder.matches_to_train(example.query)
+            # The static vectors of words are not used: only facts about words are.
+            unused = np.zeros((len(table.facts), dimension), np.float32)
+            words = WordTable(unused, table.facts, table.stem)
+            queries.append(MatchedQuery.of(matches, words, example.gold))
+            on_read(len(queries))
+        return MatchTable(queries)
 
-    def module(self, dropout: float) -> nn.Module:
+    def network(self, layers: int, dropout: float) -> FacetNetwork:
         encoder = self._encoder
-        return ReaderModule(encoder.weights, encoder.last_layers, UNREAD, dropout)
+        module = _ReaderModule(encoder.weights, encoder.last_layers, dropout)
+        return FacetNetwork(module, UnfoldedGreedy(layers))
 
     def encoder(self, weights: Mapping[str, NDArray[Any]]) -> MiniLMEncoder:
         layers = {n: w for n, w in weights.items() if n in self._encoder.last_layers}
@@ -169,7 +166,46 @@ class ReaderStart(Start):
         return self._encoder.with_layers(FacetWeights(**facets), layers)
 
 
+@final
+class _ReaderModule(nn.Module):
+    """Learns the last layers of MiniLM's reader and the weights of the facets.
+
+    The transformer is not trained: `passages` of a batch are what the last layers see.
+
+    Args:
+        weights: The weights of the facets at the start.
+        layers: The last layers at the start: pool.weight, pool.bias, score.weight and score.bias.
+        dropout: The share of units that are left out of a training step.
+    """
+
+    def __init__(
+        self, weights: FacetWeights, layers: Mapping[str, NDArray[Any]], dropout: float
+    ) -> None:
+        super().__init__()
+        self._names = tuple(vars(weights))
+        for name, weight in vars(weights).items():
+            self.register_parameter(name, nn.Parameter(torch.tensor(weight)))
+        outputs, inputs = layers["pool.weight"].shape
+        self.pool, self.score = nn.Linear(inputs, outputs), nn.Linear(outputs, 1)
+        for name, weight in layers.items():
+            self.get_parameter(name).data = torch.tensor(weight, dtype=torch.float32)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Matches, mask: object = None) -> Any:
+        """The set function of each query, and its passages as items; the mask is not used."""
+        del mask
+        return self.facets(x).function(x.mask)
+
+    def facets(self, x: Matches) -> Facets:
+        """The features of the passages, with the logits of their relevance."""
+        hidden = self.dropout(torch.tanh(self.pool(x.passages)))
+        is_read = x.relevance > UNREAD + 1  # the logit of passages that are not read is fixed
+        logits = torch.where(is_read, self.score(hidden)[..., 0], x.relevance)
+        weights = FacetWeights(**{name: self.get_parameter(name) for name in self._names})
+        return compute_facets(weights, replace(x, relevance=logits))
+
+
 def _with_network(weights: FacetWeights) -> FacetWeights:
     """The same weights with a network that finds nothing relevant yet."""
-    own = {name: weight for name, weight in vars(weights).items() if np.size(weight)}
-    return replace(start_weights(_SIZES, seed=0), **own)
+    kept = {name: weight for name, weight in vars(weights).items() if np.size(weight)}
+    return replace(start_weights(_SIZES, seed=0), **kept)

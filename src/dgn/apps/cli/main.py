@@ -24,8 +24,7 @@ COMMANDS = {
     "serve": "serve a page and an HTTP API that select and explain",
     "mcp": "serve the tool select_evidence to an assistant (Model Context Protocol)",
     "data": "page stores, data sets and their features",
-    "train": "train a model on your own labelled rows, or on features",
-    "tune": "search for good settings",
+    "train": "train a model on your own labelled rows",
     "evaluate": "score and compare ways to select",
     "info": "show what is installed and what is used",
 }

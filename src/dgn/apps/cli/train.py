@@ -1,286 +1,161 @@
-"""`dgn train`: from labelled rows, or from features, to a trained model, with its progress."""
+"""`dgn train ROWS`: from labelled rows to a model, with its progress and what it has gained."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import importlib.util
 import json
 import os
 import sys
-import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any
 
-from dgn.apps.cli.options import PAGES_HELP, QUERIES_HELP
+from dgn.apps.cli.options import QUERIES_HELP, positive, print_problems, show_progress
 from dgn.errors import InvalidInput, require_extra
-from dgn.learn.config import SECTIONS, RunConfig, import_named, read_config
-from dgn.learn.families import FAMILIES, family_names, find_family
-from dgn.settings import types_of
 
 if TYPE_CHECKING:
-    from dgn.learn import EpochReport, RunResult, Trainer
-
-_REFRESH_SECONDS = 0.5
-_LINE_SECONDS = 30.0
+    from dgn.learn import RowsResult
+    from dgn.learn.fit import EpochReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `dgn train`."""
     parser.description = (
-        "Train on labelled rows (dgn train rows.jsonl --out my-model), which needs no further "
-        "setting; or on folders of features (--train, --validation). Run the same command again "
-        "to resume a run; with rows, a larger --epochs continues it."
+        "Train on labelled rows. Nothing needs to be set: the settings follow from the size of the "
+        "data, and the model is compared with its start on rows that it has not learned from."
     )
     parser.epilog = "example: dgn train rows.jsonl --out my-model"
     parser.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help=QUERIES_HELP)
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="model folder to write")
     parser.add_argument(
         "--from",
-        dest="from_model",
+        dest="start",
+        default="default",
         metavar="MODEL",
-        help="what rows are learned from: default (the shipped model), untrained, minilm, or a "
-        "model folder (default default)",
+        help="what is trained further: default (the shipped model), untrained, minilm, or a model "
+        "folder (default default)",
     )
-    parser.add_argument("--pages", type=Path, help=PAGES_HELP)
-    parser.add_argument("--skip-bad", action="store_true", help="skip broken rows and list them")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="model folder")
     parser.add_argument(
-        "--config", type=Path, metavar="TOML", help="settings; flags take precedence"
+        "--epochs",
+        type=positive,
+        metavar="N",
+        help="passes over the rows (default: 10 to 40, until nothing improves)",
     )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="determines the order of the rows, and dropout"
+    )
+    parser.add_argument("--skip-bad", action="store_true", help="skip broken rows and list them")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="print nothing but errors")
     shown.add_argument("--json", action="store_true", help="print a JSON row for every epoch")
-    add_settings(parser)
     parser.set_defaults(run=_run, parser=parser)
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add a flag for every setting of a run; flags that are not given are not in the result."""
-    FAMILIES.load_installed()
-    sections = {**SECTIONS, **{name: find_family(name).settings for name in family_names()}}
-    added: set[str] = set()
-    for section, kind in sections.items():
-        group = parser.add_argument_group(f"[{section}] of the TOML file")
-        kinds = types_of(kind)
-        for one in dataclasses.fields(kind):
-            if one.name in added:  # two families may share a flag
-                continue
-            added.add(one.name)
-            group.add_argument(
-                f"--{one.name.replace('_', '-')}",
-                dest=one.name,
-                default=argparse.SUPPRESS,
-                choices=one.metadata["choices"] or None,
-                metavar=None if one.metadata["choices"] else one.name.upper(),
-                help=_help_of(one).replace("%", "%%"),
-                **_type_of(kinds[one.name]),
-            )
-
-
-def _help_of(one: dataclasses.Field[Any]) -> str:
-    parts = one.metadata["parts"]
-    known = "" if parts is None else f": {', '.join(parts.names)}, or module:Class of your own"
-    return f"{one.metadata['help']}{known} (default {_shown(one.default)})"
-
-
-def config_from(options: argparse.Namespace) -> RunConfig:
-    """The settings of the TOML file, and those of the flags, which take precedence."""
-    config = read_config(options.config) if options.config else RunConfig()
-    given = given_settings(options)
-    import_named(given)
-    return config.with_settings(given)
-
-
-def given_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings whose flags were given."""
-    kinds = [*SECTIONS.values(), *(find_family(name).settings for name in family_names())]
-    names = [name for kind in kinds for name in types_of(kind)]
-    return {name: getattr(options, name) for name in names if hasattr(options, name)}
-
-
-def _type_of(kind: Any) -> dict[str, Any]:
-    if get_origin(kind) is tuple:
-        return {"type": get_args(kind)[0], "nargs": "+"}
-    return {"type": kind}
-
-
-def _shown(default: Any) -> str:
-    shown = (
-        " ".join(map(str, default))
-        if not isinstance(default, str) and hasattr(default, "__len__")
-        else str(default)
-    )
-    return shown or "none"
-
-
-def require_training(command: str) -> None:
-    """Raise MissingExtra unless everything that training needs is installed."""
-    for package in ("torch", "safetensors", "tensorboardX", "matplotlib"):
-        require_extra(command, package=package, extra="train")
+def _run(options: argparse.Namespace) -> int:
+    if not options.rows:
+        raise InvalidInput("rows", message="Name the labelled rows: dgn train rows.jsonl --out F.")
+    if options.out is None:
+        raise InvalidInput("out", message="Name the folder for the model: --out my-model.")
+    for package in ("torch", "safetensors"):
+        require_extra("dgn train", package=package, extra="train")
     # Waiting threads of OpenMP sleep instead of spinning, which matters on a busy machine. It
     # must be set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from dgn.data import Problems
+    from dgn.learn import train_on_rows
 
-
-def _run(options: argparse.Namespace) -> int:
-    if options.rows:
-        return _run_on_rows(options)
-    config = config_from(options)
-    _check_features(options, config)
-    require_training("dgn train")
-    if options.quiet:
-        _train(config, options.out, _Watcher())
-    elif options.json:
-        result = _train(config, options.out, _JsonRows())
+    problems = Problems(skip=options.skip_bad)
+    lines = _Lines("" if options.quiet else "json" if options.json else "text")
+    with show_progress("rows") as update:
+        result = train_on_rows(
+            options.rows,
+            options.out,
+            start=options.start,
+            epochs=options.epochs,
+            seed=options.seed,
+            problems=problems,
+            on_warning=_warn if not options.quiet else lambda _: None,
+            on_read=lambda read, of: update(f"reading {read:,} of {of:,}", read / of),
+            on_epoch=lines.epoch,
+        )
+    print_problems(problems)
+    if options.json:
         print(json.dumps(_summary(result)))
-    else:
-        with _Lines(config) as lines:
-            result = _train(config, options.out, lines)
-        _print_result(result, config)
+    elif not options.quiet:
+        _print_result(result, options)
     return 0
 
 
-def _run_on_rows(options: argparse.Namespace) -> int:
-    given = given_settings(options)
-    if options.config is not None or {"train", "validation", "partial"} & set(given):
-        raise InvalidInput(
-            "rows",
-            message="Rows cannot be combined with --train, --validation, --partial or --config: "
-            "pass labelled rows, or folders of features.",
-        )
-    require_training("dgn train")
-    from dgn.apps.cli.train_rows import run
-
-    return run(options, given)
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr, flush=True)
 
 
-def _check_features(options: argparse.Namespace, config: RunConfig) -> None:
-    if not config.data.train and not config.data.validation:
-        raise InvalidInput(
-            "rows",
-            message="There is nothing to learn from: pass labelled rows (dgn train rows.jsonl "
-            "--out my-model), or folders of features (--train and --validation).",
-        )
-    for name, flag in (("from_model", "--from"), ("pages", "--pages"), ("skip_bad", "--skip-bad")):
-        if getattr(options, name):
-            raise InvalidInput(name, message=f"{flag} belongs to labelled rows; pass some.")
+class _Lines:
+    """A line for every epoch, with the names of the columns above the first."""
 
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
 
-def _train(config: RunConfig, out: Path, watcher: _Watcher) -> RunResult:
-    from dgn.learn import train
-
-    try:
-        return train(config, out, watcher.step, watcher.epoch)
-    except KeyboardInterrupt:
-        print(f"dgn: interrupted; run the same command again to resume {out}", file=sys.stderr)
-        raise SystemExit(130) from None
-
-
-class _Watcher:
-    """Sees every step and epoch, and prints nothing."""
-
-    def step(self, trainer: Trainer) -> None:
-        """After a step."""
-
-    def epoch(self, report: EpochReport) -> None:
-        """After an epoch."""
-
-
-class _JsonRows(_Watcher):
-    def epoch(self, report: EpochReport) -> None:
-        print(json.dumps({**dataclasses.asdict(report), "recall": report.recall}), flush=True)
-
-
-class _Lines(_Watcher):
-    """A line for every epoch, and a bar on a terminal; without one, a line now and then."""
-
-    def __init__(self, config: RunConfig) -> None:
-        self._epochs = config.fit.epochs
-        self._recall, self._refreshed = 0.0, time.monotonic()
-        self._progress: Any = None
-        if sys.stderr.isatty() and importlib.util.find_spec("rich") is not None:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=20),
-                TimeRemainingColumn(),
-                console=Console(stderr=True, highlight=False),
-                transient=True,
-            )
-            self._task = self._progress.add_task("preparing", total=None)
-
-    def __enter__(self) -> _Lines:
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def step(self, trainer: Trainer) -> None:
-        now = time.monotonic()
-        pause = _LINE_SECONDS if self._progress is None else _REFRESH_SECONDS
-        if now - self._refreshed < pause:
+    def epoch(self, epoch: EpochReport, most: int) -> None:
+        """Print an epoch; most is the largest number of epochs."""
+        if self._kind == "json":
+            print(json.dumps(asdict(epoch)), flush=True)
+        if self._kind != "text":
             return
-        self._refreshed = now
-        position, steps = trainer.position, trainer.steps_per_epoch
-        text = (
-            f"epoch {position.epoch + 1} of {self._epochs}, step {position.batch} of {steps}: "
-            f"loss {trainer.running_loss:.4f}, recall {self._recall:.4f}, "
-            f"{trainer.queries_per_second:,.0f} queries/s"
+        if epoch.loss is None:
+            print("recall on rows that were not learned from:", file=sys.stderr)
+            ks = "".join(f"{f'at {k}':>8}" for k in epoch.ks)
+            print(f"{'epoch':>5}{'loss':>9}{ks}{'at most left':>15}", file=sys.stderr)
+        loss = "start" if epoch.loss is None else f"{epoch.loss:.4f}"
+        recalls = "".join(f"{recall:>8.4f}" for recall in epoch.recalls)
+        left = "" if epoch.loss is None else _duration(epoch.seconds * (most - epoch.epoch))
+        print(f"{epoch.epoch:>5}{loss:>9}{recalls}{left:>15}", file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def _print_result(result: RowsResult, options: argparse.Namespace) -> None:
+    from dgn.learn.card import rows_table, rows_verdict
+
+    print(f"stopped: {result.stopped}")
+    print(f"{result.rows:,} rows in {result.division}.")
+    print("Recall of gold passages; each row by a network that has not learned from its part:")
+    _print_table(rows_table(result))
+    for why, count in result.left_out.items():
+        print(f"left out: {count:,} rows ({why})")
+    print(rows_verdict(result))
+    last = len(result.epochs) - 1
+    if result.chosen_epoch == last and last:
+        rows = " ".join(map(str, options.rows))
+        print(
+            f"The best epoch is the last one; more epochs may be better: dgn train {rows} --out "
+            f"{options.out} --epochs {2 * last}"
         )
-        if self._progress is None:
-            self._print(text)
-        else:
-            done = position.epoch * steps + position.batch
-            total = self._epochs * steps
-            self._progress.update(self._task, total=total, completed=done, description=text)
-
-    def epoch(self, report: EpochReport) -> None:
-        self._recall, self._refreshed = report.recall, time.monotonic()
-        recalls = " / ".join(f"{recall:.4f}" for recall in report.recalls)
-        learned = "start" if report.loss is None else f"loss {report.loss:.4f}"
-        speed = f"{report.queries_per_second:,.0f} queries/s" if report.loss is not None else ""
-        self._print(f"epoch {report.epoch:>3}  {learned:<12} recall {recalls}  {speed}")
-
-    def _print(self, text: str) -> None:
-        if self._progress is None:
-            print(text, file=sys.stderr, flush=True)
-        else:
-            self._progress.console.print(text)
+    print(f"model and card: {result.folder}")
 
 
-def _summary(result: RunResult) -> dict[str, Any]:
-    best = result.reports[result.best_epoch]
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)]
+        cells[0] = f"{row[0]:<{widths[0]}}"
+        print("  ".join(cells).rstrip())
+
+
+def _summary(result: RowsResult) -> dict[str, Any]:
     return {
         "folder": str(result.folder),
+        "rows": result.rows,
+        "left_out": result.left_out,
         "best_epoch": result.best_epoch,
-        "recalls": best.recalls,
-        "epochs": len(result.reports) - 1,
+        "chosen_epoch": result.chosen_epoch,
+        "epochs": len(result.epochs) - 1,
         "stopped": result.stopped,
-        "resumed_at": result.resumed_at,
+        "division": result.division,
+        "ks": result.ks,
+        "table": [asdict(measured) for measured in result.table],
     }
-
-
-def _print_result(result: RunResult, config: RunConfig) -> None:
-    best, start = result.reports[result.best_epoch], result.reports[0]
-    if result.was_finished:
-        print(f"{result.folder}: already finished, nothing to do")
-    else:
-        if result.resumed_at is not None:
-            print(f"resumed at epoch {result.resumed_at}")
-        print(f"stopped: {result.stopped}")
-    ks = " / ".join(map(str, config.fit.eval_ks))
-    recalls = " / ".join(f"{recall:.4f}" for recall in best.recalls)
-    print(f"best epoch {result.best_epoch}: validation recall {recalls} at k = {ks}")
-    if result.best_epoch == 0:
-        print("training did not improve the validation recall; the model is the start")
-    else:
-        pairs = zip(config.fit.eval_ks, start.recalls, best.recalls, strict=True)
-        lower = [f"{then:.4f} to {now:.4f} at k = {k}" for k, then, now in pairs if now < then]
-        if lower:
-            print(f"below the start: recall fell from {', '.join(lower)}")
-    print(f"model, card, metrics and curves: {result.folder}")
