@@ -24,14 +24,14 @@ CHECKED = (
     *("core.numerics", "core.functions", "core", "selector.coverage", "text.vectors"),
     *(
         "text.vocabulary",
-        "text.encoders",
+        "text.facets",
         "text.explanation",
         "data.batches",
         "evaluation.metrics",
         "learn.layers",
         "learn.networks",
     ),
-    *("learn.losses", "learn.relaxations", "learn.families", "learn.trainer", "learn.optimizer"),
+    *("learn.losses", "learn.relaxations", "learn.batches", "learn.facets", "learn.fit"),
 )
 install_import_hook([f"dgn.{module}" for module in CHECKED], "checking.check")
 

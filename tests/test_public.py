@@ -5,12 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dgn.core.search
 import numpy as np
 import pytest
 
 import dgn
 import dgn.core.functions
-import dgn.core.search
 import dgn.learn
 from dgn.apps.cli.main import main
 
@@ -29,17 +29,12 @@ SEARCHES = {
     *("double_greedy", "lazy_greedy", "random_greedy", "stochastic_greedy", "top_k"),
 }
 LEARN = {
-    *("Choice", "GreedyLikelihood", "ImplicitMLE", "Loss", "Perturbed", "Sparsemax"),
-    *("DifferentiableGreedyNetwork", "Distillation", "FeatureEncoder", "FeedForward"),
-    *("GreedyLayer", "Gumbel", "LayerwiseCrossEntropy", "LearnedWeights", "PointwiseNetwork"),
-    *("Relaxation", "SelectionNetwork", "SoftState", "Softmax", "StraightThrough", "Unfolded"),
-    *("UnfoldedGreedy", "weighted_binary_cross_entropy"),
-    *("DataConfig", "EpochReport", "FitConfig", "Fixed", "Geometric", "Linear", "MachineConfig"),
-    *("NetworkConfig", "RunConfig", "RunResult", "Schedule", "Trainer", "build_network"),
-    *("find_device", "fit", "is_finished", "load_network", "open_run", "parameter_count"),
-    *("EvidenceReader", "OutcomeConfig", "OutcomeNetwork", "OutcomeReport", "Outcomes"),
-    *("SoftSelector", "fit_outcomes", "measure_outcomes", "outcome_losses"),
-    *("RowsResult", "to_device", "read_config", "select_all", "train", "train_on_rows"),
+    *("Batch", "Choice", "DenseTable", "DifferentiableGreedyNetwork", "EpochReport"),
+    *("FeatureEncoder", "FeedForward", "FitConfig", "GreedyLayer", "Gumbel"),
+    *("LayerwiseCrossEntropy", "LearnedWeights", "Loss", "PointwiseNetwork", "PointwiseScorer"),
+    *("Relaxation", "RowsResult", "SelectionNetwork", "SoftState", "Softmax"),
+    *("StraightThrough", "Table", "Trainer", "Unfolded", "UnfoldedGreedy", "fit", "select_all"),
+    *("train_on_rows", "weighted_binary_cross_entropy"),
 }
 ERRORS = {
     *("BrokenInput", "DGNError", "InvalidInput", "MissingExtra", "SearchTooLarge"),
@@ -108,10 +103,6 @@ def test_import_of_dgn_imports_neither_numpy_nor_torch() -> None:
     "code",
     [
         "from dgn import Selector, greedy",
-        "import dgn.learn",
-        "from dgn.learn.config import RunConfig; RunConfig().to_toml()",
-        "from dgn.learn.config import Geometric; Geometric().at(3)",
-        "from dgn.learn.search_space import parse_dimension; parse_dimension('layers=1:7')",
         "from dgn.apps.cli.main import main",
     ],
 )
@@ -159,7 +150,7 @@ def test_searches_need_no_torch(light: Path) -> None:
         "dgn.lazy_greedy(f, features, 5); dgn.exact(f, features, 3)\n"
         "dgn.stochastic_greedy(f, features, 5, seed=0)\n"
         "dgn.budgeted_greedy(f, features, np.ones(30), 3.0)\n"
-        "import dgn.learn, dgn.apps.cli.main\n",
+        "import dgn.apps.cli.main\n",
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("selected ")
@@ -167,7 +158,7 @@ def test_searches_need_no_torch(light: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "flag"),
-    [("train", "--decay-to-start"), ("tune", "--trials"), ("select", "--max-tokens")],
+    [("train", "--epochs"), ("select", "--max-tokens")],
 )
 def test_help_needs_no_torch(light: Path, command: str, flag: str) -> None:
     done = run_light(
@@ -181,8 +172,7 @@ def test_help_needs_no_torch(light: Path, command: str, flag: str) -> None:
     ("code", "part"),
     [
         ("from dgn.learn import UnfoldedGreedy", "dgn.learn"),
-        ("from dgn.learn import train", "dgn.learn"),
-        ("import dgn.learn; dgn.learn.Trainer", "dgn.learn"),
+        ("import dgn.learn", "dgn.learn"),
     ],
 )
 def test_missing_torch_is_explained(light: Path, code: str, part: str) -> None:
@@ -197,12 +187,11 @@ def test_missing_torch_is_explained(light: Path, code: str, part: str) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["train", "tune"])
-def test_command_explains_a_missing_extra_without_a_traceback(light: Path, command: str) -> None:
-    arguments = [command, "--out", "run", "--train", "a", "--validation", "b"]
+def test_command_explains_a_missing_extra_without_a_traceback(light: Path) -> None:
+    arguments = ["train", "rows.jsonl", "--out", "model"]
     done = run_light(light, f"from dgn.apps.cli.main import main\nsys.exit(main({arguments!r}))\n")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"dgn: dgn {command} requires torch")
+    assert done.stderr.startswith("dgn: dgn train requires torch")
     assert "Traceback" not in done.stderr
 
 

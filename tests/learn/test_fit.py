@@ -11,9 +11,9 @@ from torch import nn
 
 from dgn.errors import InvalidInput
 from dgn.evaluation.metrics import scores_at
-from dgn.learn._optimizer import Optimizer
 from dgn.learn.batches import DenseTable
 from dgn.learn.fit import EpochReport, FitConfig, Trainer, fit, select_all
+from dgn.learn.optimizer import Optimizer
 from small_sets import dense_table, identity_network
 
 EVERYTHING = FitConfig(

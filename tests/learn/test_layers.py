@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dgn.core.functions import FeatureCoverage, Items, SetFunction, State
 from dgn.core import greedy
+from dgn.core.functions import FeatureCoverage, Items, SetFunction, State
 from dgn.errors import InvalidInput
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.relaxations import Gumbel, Relaxation, Softmax, StraightThrough

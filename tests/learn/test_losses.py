@@ -9,7 +9,11 @@ from torch import Tensor
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.errors import InvalidInput
 from dgn.learn.layers import Unfolded, UnfoldedGreedy
-from dgn.learn.losses import Distillation, LayerwiseCrossEntropy, weighted_binary_cross_entropy
+from dgn.learn.losses import (
+    LayerwiseCrossEntropy,
+    relevance_loss,
+    weighted_binary_cross_entropy,
+)
 
 
 def unfolded_of(probabilities: list[list[list[float]]]) -> Unfolded:
@@ -54,14 +58,7 @@ def test_set_takes_the_probability_of_all_remaining_gold() -> None:
     assert float(loss_of("set", gold_of([2, 3]))) == pytest.approx(expected)
 
 
-def test_cumulative_compares_the_soft_set_after_each_layer() -> None:
-    # After layer 2 an item is in the set unless both layers left it out.
-    both = [1 - (1 - p) * (1 - q) for p, q in zip(*LAYERS[:2], strict=True)]
-    expected = cross_entropy(LAYERS[0], 3) + cross_entropy(both, 2)
-    assert float(loss_of("cumulative", gold_of([2, 3]))) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("assignment", ["ordered", "matched", "set", "cumulative"])
+@pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
 def test_one_gold_item_counts_at_the_first_layer_only(assignment: str) -> None:
     expected = -math.log(0.5) if assignment == "set" else cross_entropy(LAYERS[0], 1)
     assert float(loss_of(assignment, gold_of([1]))) == pytest.approx(expected)
@@ -79,7 +76,7 @@ def test_more_gold_than_layers_counts_every_layer_once(assignment: str) -> None:
     assert float(loss_of(assignment, gold)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("assignment", ["ordered", "matched", "set", "cumulative"])
+@pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
 def test_reductions_and_sets_without_gold(assignment: str) -> None:
     gold = gold_of([0, 2], [], [1])
     by_set = loss_of(assignment, gold, "none")
@@ -90,7 +87,7 @@ def test_reductions_and_sets_without_gold(assignment: str) -> None:
     assert float(loss_of(assignment, gold_of([]))) == 0
 
 
-@pytest.mark.parametrize("assignment", ["ordered", "matched", "set", "cumulative"])
+@pytest.mark.parametrize("assignment", ["ordered", "matched", "set"])
 @pytest.mark.parametrize("temperature", [0.01, 0.5, 100.0])
 def test_ragged_batch_equals_single_sets_and_is_finite(assignment: str, temperature: float) -> None:
     generator = torch.Generator().manual_seed(1)
@@ -136,48 +133,33 @@ def test_weighted_binary_cross_entropy_by_hand() -> None:
     assert float(weighted_binary_cross_entropy(scores, gold, mask, 3.0)) == pytest.approx(expected)
 
 
-def test_weight_of_negatives_by_hand() -> None:
-    scores = torch.tensor([[0.0, 2.0]])
-    gold, mask = torch.tensor([[True, False]]), torch.ones(1, 2, dtype=torch.bool)
-    negative = math.log(1 + math.exp(2.0))
-    weight = torch.tensor([[9.0, 0.5]])  # the weight of gold is not used
-    expected = (3.0 * math.log(2.0) + 0.5 * negative) / 2
-    found = weighted_binary_cross_entropy(scores, gold, mask, 3.0, weight)
-    assert float(found) == pytest.approx(expected)
+def test_relevance_with_a_teacher_by_hand() -> None:
+    logits = torch.tensor([[1.0, -0.5, 0.2, 9.0]], dtype=torch.float64)
+    teacher = torch.tensor([[2.0, torch.nan, -1.0, 0.0]], dtype=torch.float64)
+    gold, mask = gold_of([0]), torch.tensor([[True, True, True, False]])
 
+    def sigmoid(x: float) -> float:
+        return 1 / (1 + math.exp(-x))
 
-def mixed(weight: float, gold: Tensor, logits: Tensor, prior: Tensor | None = None) -> Tensor:
-    batch = unfolded_of([LAYERS] * len(gold))
-    distillation = Distillation(weight, temperature=2.0)
-    mask = torch.ones_like(gold)
-    return distillation.mix(LayerwiseCrossEntropy("set"), batch, gold, mask, logits, prior)
-
-
-def test_distillation_by_hand() -> None:
-    logits = torch.tensor([[0.0, 2.0, 4.0, -2.0]], dtype=torch.float64)
-    wanted = [math.exp(logit / 2) for logit in logits[0].tolist()]
-    by_teacher = -sum(w / sum(wanted) * math.log(p) for w, p in zip(wanted, LAYERS[0], strict=True))
-    gold = gold_of([2, 3])
-    for weight in (0.0, 0.3, 1.0):
-        expected = (1 - weight) * float(loss_of("set", gold)) + weight * by_teacher
-        assert float(mixed(weight, gold, logits)) == pytest.approx(expected)
-
-
-def test_sets_without_teacher_logits_have_the_plain_loss() -> None:
-    gold = gold_of([2, 3], [1], [])
-    logits = torch.zeros(3, 4, dtype=torch.float64)
-    logits[0, 1] = torch.nan
-    by_teacher = -sum(math.log(p) for p in LAYERS[0]) / 4
-    expected = (float(loss_of("set", gold_of([2, 3]))) + by_teacher) / 2
-    assert float(mixed(1.0, gold, logits)) == pytest.approx(expected)
-
-
-def test_teacher_has_the_prior_of_the_layers() -> None:
-    prior = torch.tensor([[1.0, 1.0, 0.5, 0.5]], dtype=torch.float64)
-    wanted = (prior / prior.sum())[0].tolist()
-    expected = -sum(w * math.log(p) for w, p in zip(wanted, LAYERS[0], strict=True))
-    logits = torch.zeros(1, 4, dtype=torch.float64)
-    assert float(mixed(1.0, gold_of([0]), logits, prior)) == pytest.approx(expected)
+    listwise = -math.log(sigmoid(1.0 - math.log(math.exp(-0.5) + math.exp(0.2))))
+    for share in (0.0, 0.4):
+        wanted = [
+            (1 - share) * 0.95 + share * sigmoid(2.0),
+            0.05,
+            (1 - share) * 0.05 + share * sigmoid(-1.0),
+        ]
+        pointwise = (
+            -sum(
+                w * math.log(sigmoid(x)) + (1 - w) * math.log(1 - sigmoid(x))
+                for w, x in zip(wanted, logits[0, :3].tolist(), strict=True)
+            )
+            / 3
+        )
+        expected = (1 - share) * listwise + (0.3 + share) * pointwise
+        found = relevance_loss(logits, gold, mask, teacher, share)
+        assert float(found) == pytest.approx(expected)
+    plain = relevance_loss(logits, gold, mask)
+    assert float(plain) == pytest.approx(float(relevance_loss(logits, gold, mask, teacher, 0.0)))
 
 
 @pytest.mark.parametrize(

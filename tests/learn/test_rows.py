@@ -10,8 +10,8 @@ from dgn.errors import InvalidInput
 from dgn.learn.card import rows_verdict
 from dgn.learn.rows import LEAST_ROWS, RowsResult, divide, settings_for, train_on_rows
 from dgn.selector.model_folder import WEIGHTS, read_config
-from dgn.text.encoders import FacetEncoder
-from dgn.text.passages import Passage
+from dgn.text.facets import FacetEncoder
+from dgn.text.query import Passage
 from small_rows import write_rows
 
 
@@ -32,7 +32,7 @@ def test_it_learns_what_only_the_labels_tell(trained: RowsResult) -> None:
 
 
 def test_the_folder_says_what_it_was_trained_on(trained: RowsResult) -> None:
-    training = read_config(trained.folder).training
+    _, training = read_config(trained.folder)
     assert training is not None
     assert training["start"] == "untrained"
     assert list(training["rows"]) == ["rows.jsonl"]

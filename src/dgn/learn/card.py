@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dgn.evaluation.metrics import Interval
     from dgn.learn.rows import Measured, RowsResult
-    from dgn.text.encoders import Encoder
+    from dgn.text.encoder import Encoder
 
 
 def rows_table(result: RowsResult) -> list[list[str]]:

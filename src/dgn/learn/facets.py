@@ -17,18 +17,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from dgn.core import Selections, greedy
 from dgn.core.arrays import Float
 from dgn.core.functions import Items, SetFunction
 from dgn.core.native.facets import WordTable
-from dgn.core.search import Selections, greedy
 from dgn.data import Example
 from dgn.learn.batches import Batch, Table
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import LayerwiseCrossEntropy, relevance_loss
 from dgn.learn.networks import SelectionNetwork
-from dgn.text.encoders.facets.formula import Facets, FacetWeights, compute_facets
-from dgn.text.encoders.facets.matching import Matches, QueryMatches, match_query
-from dgn.text.encoders.facets.reading import read_in_languages
+from dgn.text.facets.formula import Facets, FacetWeights, compute_facets
+from dgn.text.facets.matching import Matches, QueryMatches, match_query
+from dgn.text.facets.reading import read_queries
 from dgn.text.vocabulary import WordReader
 
 _QUERIES_PER_BATCH = 64
@@ -85,7 +85,7 @@ class MatchTable(Table):
         queries: list[MatchedQuery] = []
         for start in range(0, len(examples), _QUERIES_PER_BATCH):
             part = examples[start : start + _QUERIES_PER_BATCH]
-            words, table, _ = read_in_languages(reader, [example.query for example in part])
+            words, table, _ = read_queries(reader, [example.query for example in part])
             for query, example in zip(words, part, strict=True):
                 matches = match_query(query, table)
                 queries.append(MatchedQuery.of(matches, table, example.gold))
@@ -196,10 +196,7 @@ class FacetNetwork(SelectionNetwork):
         x: Matches,
         gold: Tensor,
         mask: Tensor | None = None,
-        negative_weight: Tensor | None = None,
-        teacher_logits: Tensor | None = None,
     ) -> Float[Tensor, ""]:
-        del negative_weight, teacher_logits
         real: Tensor = x.mask if mask is None else mask
         facets: Facets = cast("Any", self.encoder).facets(x)
         unfolded = self.greedy(*facets.function(real))

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from dgn.errors import InvalidInput
 from dgn.evaluation.metrics import scores_at
-from dgn.learn._optimizer import Optimizer
 from dgn.learn.batches import Table
 from dgn.learn.networks import SelectionNetwork
+from dgn.learn.optimizer import Optimizer
 
 SCHEDULES = ("constant", "linear", "cosine")
 

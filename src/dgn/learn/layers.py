@@ -55,17 +55,12 @@ class Unfolded:
             1 − Π_j (1 − p_j). It sums to less than the number of layers where two layers share an
             item (about 6.3 for 7 layers at τ = 4); `chosen` sums to it exactly.
         value: [batch], f of the soft set.
-        probs: [batch, layers, items], p, where log_probs is not its logarithm.
-        labels: [batch, layers, items], True for the gold item that each layer was led to, if the
-            relaxation leads layers along the gold.
     """
 
     log_probs: Tensor
     log_others: Tensor
     membership: Tensor
     value: Tensor
-    probs: Tensor | None = None
-    labels: Tensor | None = None
 
     @property
     def chosen(self) -> Float[Tensor, "batch items"]:
@@ -73,8 +68,7 @@ class Unfolded:
 
         An item that several layers share may have more than 1.
         """
-        probs = self.log_probs.exp() if self.probs is None else self.probs
-        return probs.sum(dim=1)
+        return self.log_probs.exp().sum(dim=1)
 
 
 class GreedyLayer(nn.Module):
@@ -90,15 +84,11 @@ class GreedyLayer(nn.Module):
         items: Items,
         soft: SoftState,
         temperature: float,
-        gold: Tensor | None = None,
     ) -> tuple[Choice, SoftState]:
         lowest = lowest_log(soft.log_outside)
         gains = objective.gains(items, soft.state)
         log_prior = torch.where(items.mask, soft.log_outside, lowest)
-        if gold is None:
-            choice = self.relaxation.choose(gains, log_prior, temperature)
-        else:
-            choice = self.relaxation.choose_gold(gains, log_prior, temperature, gold)
+        choice = self.relaxation.choose(gains, log_prior, temperature)
         state = objective.add(items, soft.state, choice.member)
         log_outside = (soft.log_outside + choice.log_left).clamp(min=lowest)
         return choice, SoftState(state, log_outside)
@@ -140,7 +130,6 @@ class UnfoldedGreedy(nn.Module):
         items: Items | Tensor,
         context: State | None = None,
         prior: Tensor | None = None,
-        gold: Tensor | None = None,
     ) -> Unfolded:
         """Unfold the search.
 
@@ -152,8 +141,6 @@ class UnfoldedGreedy(nn.Module):
             prior: [batch, items], what the probability of each item is multiplied with in every
                 layer; by default 1. In a loss, an item with less than 1 counts less against the
                 gold.
-            gold: [batch, items], True for gold items, for relaxations that lead the layers along
-                them; the others do not use it.
 
         Raises:
             InvalidInput: A feature is negative or not finite. On a GPU this is an asynchronous
@@ -173,9 +160,7 @@ class UnfoldedGreedy(nn.Module):
             soft = SoftState(start, log_prior)
             choices: list[Choice] = []
             for _ in range(self.layers):
-                choice, soft = self.layer(objective, items, soft, self.temperature, gold)
-                if gold is not None and choice.label is not None:
-                    gold = gold & ~choice.label
+                choice, soft = self.layer(objective, items, soft, self.temperature)
                 choices.append(choice)
             end = soft.state
             return Unfolded(
@@ -183,15 +168,7 @@ class UnfoldedGreedy(nn.Module):
                 log_others=torch.stack([choice.log_others for choice in choices], dim=1),
                 membership=torch.where(items.mask, 1 - end.outside, 0.0),
                 value=objective.value(end) - objective.value(start),
-                probs=_stacked([choice.probs for choice in choices]),
-                labels=_stacked([choice.label for choice in choices]),
             )
-
-
-def _stacked(parts: list[Tensor | None]) -> Tensor | None:
-    """[batch, layers, items], if the relaxation has this part."""
-    tensors = [part for part in parts if part is not None]
-    return torch.stack(tensors, dim=1) if tensors else None
 
 
 def _check_features(features: Tensor) -> None:

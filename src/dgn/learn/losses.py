@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, final, get_args
 
 import torch
@@ -15,7 +15,7 @@ from dgn.core.numerics import lowest_log
 from dgn.errors import InvalidInput
 from dgn.learn.layers import Unfolded
 
-Assignment = Literal["ordered", "matched", "set", "cumulative"]
+Assignment = Literal["ordered", "matched", "set"]
 Reduction = Literal["mean", "sum", "none"]
 
 _POINTWISE_SHARE, _SMOOTHING = 0.3, 0.05
@@ -46,10 +46,7 @@ class LayerwiseCrossEntropy(Loss):
             that it finds most probable among those that no earlier layer had. Both minimize
             −log p of the label and −log(1 − p) of every other item, the negative of the paper's
             equation. "set": −log of the total probability of the remaining gold items, of which
-            each layer then removes its most probable one. "cumulative" reads the state of the
-            paper's equation as the soft set after the layer: like "matched", with 1 − Π (1 − p)
-            over all layers so far in place of p. It works against a set with two gold items, whose
-            state has both where the equation allows one; the paper remarks on that.
+            each layer then removes its most probable one.
         reduction: "mean" over the sets that have gold, "sum", or "none" for [batch].
     """
 
@@ -73,17 +70,12 @@ class LayerwiseCrossEntropy(Loss):
         """
         layers = unfolded.log_probs.shape[1]
         _check_gold(gold, unfolded.log_probs[:, 0])
-        if unfolded.labels is not None:  # the layers were led along the gold, and p is given it
-            losses = -torch.where(unfolded.labels, unfolded.log_probs, 0.0).sum(dim=2)
-        elif self.assignment == "ordered":
+        if self.assignment == "ordered":
             labels = _ordered_labels(gold, layers)
             losses = _binary_losses(unfolded.log_probs, unfolded.log_others, labels)
         elif self.assignment == "matched":
             labels = _matched_labels(unfolded.log_probs, gold)[0]
             losses = _binary_losses(unfolded.log_probs, unfolded.log_others, labels)
-        elif self.assignment == "cumulative":
-            labels = _matched_labels(unfolded.log_probs, gold)[0]
-            losses = _binary_losses(*_soft_sets(unfolded), labels)
         else:
             losses = _set_losses(unfolded.log_probs, gold)
         layer = torch.arange(layers, device=gold.device)
@@ -94,56 +86,11 @@ class LayerwiseCrossEntropy(Loss):
         return _reduced(by_set, gold.any(dim=1), self.reduction)
 
 
-@dataclass(frozen=True)
-class Distillation:
-    """Mixes the loss with the choice of a stronger model, the teacher.
-
-    Args:
-        weight: The share of the loss that the teacher has, from 0 to 1.
-        temperature: What the logits of the teacher are divided by.
-    """
-
-    weight: float
-    temperature: float = 2.0
-
-    def mix(
-        self,
-        criterion: LayerwiseCrossEntropy,
-        unfolded: Unfolded,
-        gold: Tensor,
-        mask: Tensor,
-        teacher_logits: Tensor,
-        prior: Tensor | None,
-    ) -> Float[Tensor, ""]:
-        """The loss, mixed with the cross-entropy of the first layer against the teacher.
-
-        Args:
-            criterion: The loss without a teacher.
-            unfolded: What the layers chose.
-            gold: [batch, items], True for gold items.
-            mask: [batch, items], False for padding.
-            teacher_logits: [batch, items]; sets with a NaN among them have the plain loss.
-            prior: [batch, items], the prior of the layers, if any.
-        """
-        plain = replace(criterion, reduction="none")(unfolded, gold)
-        has_gold = gold.any(dim=1)
-        taught = ~(teacher_logits.isnan() & mask).any(dim=1) & has_gold
-        logits = teacher_logits / self.temperature
-        if prior is not None:  # the layers have it too, and agreement must not change anything
-            logits = logits + prior.log()
-        logits = torch.where(mask & taught[:, None], logits, lowest_log(teacher_logits))
-        wanted = torch.softmax(logits, dim=1)
-        distilled = -(wanted * unfolded.log_probs[:, 0].clamp(min=-50)).sum(dim=1)
-        mixed = torch.where(taught, (1 - self.weight) * plain + self.weight * distilled, plain)
-        return torch.where(has_gold, mixed, 0.0).sum() / has_gold.sum().clamp(min=1)
-
-
 def weighted_binary_cross_entropy(
     scores: Float[Tensor, "batch items"],
     gold: Tensor,
     mask: Bool[Tensor, "batch items"],
     positive_weight: float,
-    negative_weight: Tensor | None = None,
 ) -> Float[Tensor, ""]:
     """The loss of the pointwise baselines: the mean over real items, each by itself.
 
@@ -152,20 +99,21 @@ def weighted_binary_cross_entropy(
         gold: [batch, items], True for gold items.
         mask: [batch, items], False for padding.
         positive_weight: How often a gold item counts.
-        negative_weight: [batch, items], how often another item counts; by default once.
     """
     _check_gold(gold, scores)
     weight = scores.new_full((), positive_weight)  # filled on the device: nothing waits for it
     losses = binary_cross_entropy_with_logits(
         scores, gold.to(scores.dtype), pos_weight=weight, reduction="none"
     )
-    if negative_weight is not None:
-        losses = torch.where(gold, losses, losses * negative_weight)
     return torch.where(mask, losses, 0.0).sum() / mask.sum()
 
 
 def relevance_loss(
-    logits: Float[Tensor, "batch items"], gold: Tensor, mask: Bool[Tensor, "batch items"]
+    logits: Float[Tensor, "batch items"],
+    gold: Tensor,
+    mask: Bool[Tensor, "batch items"],
+    teacher_logits: Float[Tensor, "batch items"] | None = None,
+    teacher_share: float = 0.0,
 ) -> Float[Tensor, ""]:
     """The loss of logits of relevance: each gold item against all others, and each by itself.
 
@@ -173,6 +121,8 @@ def relevance_loss(
         logits: [batch, items].
         gold: [batch, items], True for gold items; every set has at least one.
         mask: [batch, items], False for padding.
+        teacher_logits: [batch, items], logits of a stronger model; NaN where there are none.
+        teacher_share: The share of the loss that they have.
     """
     _check_gold(gold, logits)
     others = torch.where(mask & ~gold, logits, lowest_log(logits))
@@ -180,8 +130,12 @@ def relevance_loss(
     share = gold.to(logits.dtype)
     listwise = -(logsigmoid(above) * share).sum(dim=1) / share.sum(dim=1)
     wanted = _SMOOTHING + (1 - 2 * _SMOOTHING) * share
-    pointwise = binary_cross_entropy_with_logits(logits, wanted, reduction="none")
-    return listwise.mean() + _POINTWISE_SHARE * pointwise[mask].mean()
+    if teacher_logits is not None:
+        taught = torch.sigmoid(torch.nan_to_num(teacher_logits))
+        taught = torch.where(teacher_logits.isfinite(), taught, wanted)
+        wanted = (1 - teacher_share) * wanted + teacher_share * taught
+    pointwise = binary_cross_entropy_with_logits(logits, wanted, reduction="none")[mask].mean()
+    return (1 - teacher_share) * listwise.mean() + (_POINTWISE_SHARE + teacher_share) * pointwise
 
 
 def _ordered_labels(gold: Bool[Tensor, "batch items"], layers: int) -> Tensor:
@@ -205,18 +159,6 @@ def _matched_labels(
         labels.append(label)
         left = left & ~label
     return torch.stack(labels, dim=1), torch.stack(remaining, dim=1)
-
-
-def _soft_sets(unfolded: Unfolded) -> tuple[Tensor, Tensor]:
-    """[batch, layers, items] each: log s and log(1 − s) of the soft set after each layer."""
-    lowest = lowest_log(unfolded.log_others)
-    log_out = unfolded.log_others.cumsum(dim=1).clamp(min=lowest)
-    first, *others = unfolded.log_probs.unbind(dim=1)
-    log_in = [first]
-    for before, log_p in zip(log_out.unbind(dim=1), others, strict=False):
-        # s ∪ p = s + (1 − s) p. In logarithms, an item that is far outside keeps its gradient.
-        log_in.append(torch.logaddexp(log_in[-1], before + log_p))
-    return torch.stack(log_in, dim=1), log_out
 
 
 def _binary_losses(

@@ -21,12 +21,7 @@ from dgn.core.arrays import Float
 from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
 from dgn.errors import InvalidInput
 from dgn.learn.layers import PAPER_LAYERS, Unfolded, UnfoldedGreedy
-from dgn.learn.losses import (
-    Distillation,
-    LayerwiseCrossEntropy,
-    Loss,
-    weighted_binary_cross_entropy,
-)
+from dgn.learn.losses import LayerwiseCrossEntropy, Loss, weighted_binary_cross_entropy
 
 _LEAK = 0.1
 """The gradient of the mean of an item's features where all of them are zero."""
@@ -194,6 +189,33 @@ class FeatureEncoder(nn.Module):
         self.features.start_as_identity(scale)
 
 
+@final
+class PointwiseScorer(nn.Module):
+    """A score for each item by itself: the layers of the paper, and a linear score.
+
+    Args:
+        features: The layers, from X to features.
+    """
+
+    def __init__(self, features: FeedForward) -> None:
+        super().__init__()
+        self.features = features
+        self.score = nn.Linear(features.features, 1)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Float[Tensor, "batch items"]:
+        """[batch, items], before the sigmoid."""
+        # A NaN in the padding would come back through the gradient.
+        clean = x if mask is None else torch.where(mask[..., None], x, 0.0)
+        return self.score(self.features(clean))[..., 0].to(x.dtype)
+
+    @torch.no_grad()
+    def start_as_identity(self, scale: float = 1.0) -> None:
+        """Start at top-k of the sum of relu(scale · X)."""
+        self.features.start_as_identity(scale)
+        self.score.weight.fill_(1.0)
+        self.score.bias.fill_(0.0)
+
+
 class SelectionNetwork(nn.Module, ABC):
     """A network that is trained with `loss` and used with `select`.
 
@@ -209,8 +231,6 @@ class SelectionNetwork(nn.Module, ABC):
         x: Any,
         gold: Tensor,
         mask: Tensor | None = None,
-        negative_weight: Tensor | None = None,
-        teacher_logits: Tensor | None = None,
     ) -> Float[Tensor, ""]:
         """What training minimizes: a mean over `loss_terms` terms.
 
@@ -218,10 +238,6 @@ class SelectionNetwork(nn.Module, ABC):
             x: What the encoder takes, for example [batch, items, inputs].
             gold: [batch, items], True for gold items.
             mask: [batch, items], False for padding.
-            negative_weight: [batch, items], how much each item that is not gold counts against
-                the gold; by default 1. Less where gold is incomplete: the item may be evidence
-                that nobody labelled.
-            teacher_logits: [batch, items], logits of a stronger model, NaN where there are none.
         """
 
     @abstractmethod
@@ -252,7 +268,6 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
             FeatureEncoder.
         greedy: The layers.
         criterion: The loss of the layers.
-        distillation: How much a stronger model's logits count, where there are some.
     """
 
     def __init__(
@@ -260,17 +275,11 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
         encoder: nn.Module,
         greedy: UnfoldedGreedy | None = None,
         criterion: Loss | None = None,
-        distillation: Distillation | None = None,
     ) -> None:
         super().__init__()
-        if distillation is not None and not isinstance(criterion, LayerwiseCrossEntropy | None):
-            raise InvalidInput(
-                "distill_weight", message="Only the loss layerwise learns from a teacher's logits."
-            )
         self.encoder = encoder
         self.greedy = greedy or UnfoldedGreedy()
         self.criterion = criterion or LayerwiseCrossEntropy()
-        self.distillation = distillation
 
     def forward(
         self, x: Any, mask: Tensor | None = None, k: int | None = None
@@ -294,10 +303,9 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
         x: Any,
         mask: Tensor | None = None,
         prior: Tensor | None = None,
-        gold: Tensor | None = None,
     ) -> Unfolded:
         """The soft search, which is differentiable."""
-        return self.greedy(*self.encode(x, mask), prior=prior, gold=gold)
+        return self.greedy(*self.encode(x, mask), prior=prior)
 
     def membership(self, x: Any, mask: Tensor | None = None) -> Float[Tensor, "batch items"]:
         """How far each item is in the soft set at the end, from 0 to 1."""
@@ -308,17 +316,9 @@ class DifferentiableGreedyNetwork(SelectionNetwork):
         x: Any,
         gold: Tensor,
         mask: Tensor | None = None,
-        negative_weight: Tensor | None = None,
-        teacher_logits: Tensor | None = None,
     ) -> Float[Tensor, ""]:
-        prior = None if negative_weight is None else torch.where(gold, 1.0, negative_weight)
-        real = torch.ones_like(gold) if mask is None else mask
-        gold = gold & real
-        unfolded = self.unfold(x, mask, prior, gold)
-        if self.distillation is None or teacher_logits is None:
-            return self.criterion(unfolded, gold)
-        assert isinstance(self.criterion, LayerwiseCrossEntropy)  # noqa: S101
-        return self.distillation.mix(self.criterion, unfolded, gold, real, teacher_logits, prior)
+        gold = gold if mask is None else gold & mask
+        return self.criterion(self.unfold(x, mask), gold)
 
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
         return (gold & mask).any(dim=1).sum().to(torch.float32)
@@ -378,20 +378,14 @@ class PointwiseNetwork(SelectionNetwork):
         x: Any,
         gold: Tensor,
         mask: Tensor | None = None,
-        negative_weight: Tensor | None = None,
-        teacher_logits: Tensor | None = None,
     ) -> Float[Tensor, ""]:
-        del teacher_logits
         real = torch.ones_like(gold) if mask is None else mask
         scores = self.scores(x, mask)
         if self.greedy is None:
-            return weighted_binary_cross_entropy(
-                scores, gold, real, self.positive_weight, negative_weight
-            )
-        prior = None if negative_weight is None else torch.where(gold, 1.0, negative_weight)
+            return weighted_binary_cross_entropy(scores, gold, real, self.positive_weight)
         items = Items(nn.functional.softplus(scores)[..., None], mask)
         modular, gold = FeatureCoverage(concave=Power(1.0)), gold & real
-        return self.criterion(self.greedy(modular, items, prior=prior, gold=gold), gold)
+        return self.criterion(self.greedy(modular, items), gold)
 
     def loss_terms(self, gold: Tensor, mask: Tensor) -> Float[Tensor, ""]:
         counted = mask if self.greedy is None else (gold & mask).any(dim=1)

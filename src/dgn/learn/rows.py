@@ -36,14 +36,7 @@ from dgn.learn.facets import MatchTable
 from dgn.learn.fit import EpochReport, FitConfig, Trainer, select_all
 from dgn.learn.starts import Start, open_start
 from dgn.selector import Selector
-from dgn.selector.model_folder import (
-    CONFIG,
-    ModelConfig,
-    hash_of,
-    read_config,
-    save_model,
-    write_config,
-)
+from dgn.selector.model_folder import CONFIG, read_config, save_model
 from dgn.text.words import has_words
 
 LEAST_ROWS = 10
@@ -188,7 +181,6 @@ def train_on_rows(
         "rows": {path.name: fingerprint_of(path) for path in files},
         "examples": len(used),
         "start": start,
-        "start_hash": hash_of(origin.selector.encoder, None),
         "layers": LAYERS,
         "dropout": DROPOUT,
         "fit": asdict(config),
@@ -196,8 +188,7 @@ def train_on_rows(
         "epochs_done": len(result.epochs) - 1,
         "recall": {one.name: [asdict(interval) for interval in one.recalls] for one in measured},
     }
-    save_model(encoder, folder, rows_card(result, training, type(encoder)))
-    write_config(folder, ModelConfig(read_config(folder).encoder, training))
+    save_model(encoder, folder, rows_card(result, training, type(encoder)), training)
     return result
 
 
@@ -474,7 +465,7 @@ def _check_folder(folder: Path) -> None:
         raise InvalidInput("out", message=f"{folder} is a file; choose a folder.")
     if not folder.exists() or not any(folder.iterdir()):
         return
-    before = read_config(folder).training if (folder / CONFIG).is_file() else None
+    before = read_config(folder)[1] if (folder / CONFIG).is_file() else None
     if before is None or before.get("kind") != _KIND:
         raise InvalidInput(
             "out",
