@@ -100,8 +100,8 @@ class DenseTable(Table):
     def __init__(
         self,
         x: Float[Tensor, "sets items inputs"],
-        gold: Bool[Tensor, "sets items"],
-        mask: Bool[Tensor, "sets items"] | None = None,
+        gold: Tensor,
+        mask: Tensor | None = None,
     ) -> None:
         self._x, self._gold = x, gold
         self._mask = torch.ones_like(gold) if mask is None else mask

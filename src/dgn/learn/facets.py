@@ -57,8 +57,7 @@ class MatchedQuery:
         """A query that was matched with a table of more words."""
         used, query = np.unique(matches["query"], return_inverse=True)
         half = {name: matches[name].astype(np.float16) for name in _HALF}
-        vectors: Any = table.vectors[used].astype(np.float16)
-        words = WordTable(vectors, table.facts[used], np.asarray(table.stem[used]))
+        words = WordTable(table.vectors[used], table.facts[used], np.asarray(table.stem[used]))
         return cls({**matches, **half, "query": query}, words, np.array(gold, dtype=bool))
 
 
@@ -113,8 +112,8 @@ def padded(queries: Sequence[MatchedQuery]) -> Batch:
         for query, start in zip(queries, starts, strict=True)
     ]
     words = WordTable(
-        np.concatenate([query.words.vectors for query in queries]).astype(np.float32),
-        np.concatenate([query.words.facts for query in queries]).astype(np.float32),
+        np.concatenate([query.words.vectors for query in queries]),
+        np.concatenate([query.words.facts for query in queries]),
         np.concatenate([query.words.stem for query in queries]),
     )
     matches = Matches.of(numbered, words)

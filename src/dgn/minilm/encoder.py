@@ -259,7 +259,7 @@ class MiniLMEncoder(Encoder):
         words, table, _ = read_queries(self.reader, [query])
         vectors, tokens = self.embed([texts_of(query)[0]])
         match = match_query(words[0], table, vectors[0])
-        known = self._encode_matches([query], [match], table, self._words)
+        known = self._encode_matches([match], table, self._words)
         chosen = self._on_top([query], *known)
         ((logits, seen),) = self._read_pairs([query], chosen, tokens)
         return {**match, "relevance": logits, "passages": seen}, table
