@@ -25,26 +25,33 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
-from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.native.facets import WordTable
-from dgn.learn.families.modules import FacetModule
-from dgn.learn.layers import UnfoldedGreedy
-from dgn.learn.losses import LayerwiseCrossEntropy
+from dgn.core import Selections, greedy
+from dgn.learn import (
+    Batch,
+    EpochReport,
+    FitConfig,
+    LayerwiseCrossEntropy,
+    SelectionNetwork,
+    Table,
+    UnfoldedGreedy,
+    fit,
+)
+from dgn.learn.facets import FacetModule, padded
+from dgn.learn.losses import relevance_loss
 from dgn.selector import Selector
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.formula import (
     FacetSizes,
     FacetWeights,
-    compute_facets,
     positive,
+    start_weights,
     untrained_weights,
 )
 from dgn.text.facets.matching import AXES, Matches
@@ -57,16 +64,15 @@ _PARTS = ("train", "dev")
 _DIRECTIONS = 64
 _LONGEST_WINDOW = 48
 _MOST_GOLD = 12
-_BINARY_SHARE = 0.3
-_SMOOTHING = 0.05
 _WORDS_KEPT = 0.9
 _RELEVANCES = (None, 0.8, 0.6, 0.4, 0.25, 0.15)
 _MOST_WEIGHED = 150
+_STEPS_PER_LINE = 500
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the facets are trained.
+    """How the facets are trained. More than 500 steps are rounded up to a multiple of 500.
 
     Attributes:
         layers: K, the number of greedy layers.
@@ -253,104 +259,109 @@ def _led_back(weights: FacetWeights, directions: NDArray[np.float32]) -> FacetWe
 
 def train(settings: Settings, kinds: Sequence[Sequence[Row]]) -> FacetWeights:
     """The facets, trained on these kinds of text."""
-    torch.manual_seed(settings.seed)
-    random = np.random.default_rng(settings.seed)
     sizes = FacetSizes(kinds[0][0].matches["about"].shape[0], settings.projection, settings.hidden)
-    module = FacetModule(
-        sizes, settings.dropout, settings.seed, learns_words=settings.learns == "all"
-    )
-    # What is learned about a word comes from facts: its vector would remember the training text.
-    is_fact = torch.ones_like(module.get_parameter("word_weight"))
-    is_fact[: sizes.dimension] = 0
-    layers = UnfoldedGreedy(settings.layers, settings.temperature)
-    criterion = LayerwiseCrossEntropy("set")
-    network, function = module.network_parameters()
+    network = MixtureNetwork(sizes, settings)
+    relevance, function = network.encoder.network_parameters()
     rate = settings.learning_rate
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": network, "lr": rate, "weight_decay": settings.decay},
-            {"params": function, "lr": rate * settings.function_rate, "weight_decay": 0.0},
-        ]
-    )
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps)
-    shares = np.sqrt([len(own) for own in kinds])
-    shares /= shares.sum()
     started = time.monotonic()
-    for step in range(settings.steps):
-        windows: list[Row] = []
-        while len(windows) < settings.batch:
-            own = kinds[int(random.choice(len(kinds), p=shares))]
-            one = window(own[int(random.integers(len(own)))], random, hidden_words=1 - _WORDS_KEPT)
-            if one.gold.any() and not one.gold.all():
-                windows.append(one)
-        batch = batch_of(windows)
-        facets = compute_facets(module.weights, batch.matches, module.dropout)
-        objective = FeatureCoverage(facets.weights, target=facets.target)
-        unfolded = layers(objective, Items(facets.features, batch.matches.mask))
-        loss = settings.greedy_share * criterion(unfolded, batch.gold)
-        relevance = _relevance_loss(facets.logits, batch, settings.teacher_share)
-        loss = loss + settings.relevance_share * relevance
-        optimizer.zero_grad()
-        loss.backward()  # pyright: ignore[reportUnknownMemberType]
-        gradient = module.get_parameter("word_weight").grad
-        if gradient is not None:
-            gradient *= is_fact
-        optimizer.step()
-        schedule.step()
-        if (step + 1) % 500 == 0:
-            seconds = time.monotonic() - started
-            print(f"step {step + 1}: loss {loss.item():.3f}, {seconds:.0f} s", flush=True)
-    return FacetWeights(**{n: w.detach().numpy() for n, w in vars(module.weights).items()})
 
+    def show(report: EpochReport) -> None:
+        seconds = time.monotonic() - started
+        if report.loss is not None:
+            step = report.epoch * min(_STEPS_PER_LINE, settings.steps)
+            print(f"step {step}: loss {report.loss:.3f}, {seconds:.0f} s", flush=True)
 
-@dataclass(frozen=True, eq=False)
-class TrainingBatch:
-    """Some windows, padded; `teacher` has logits of a cross-encoder, or NaN."""
-
-    matches: Any
-    gold: Tensor
-    teacher: Tensor
-
-
-def batch_of(windows: Sequence[Row]) -> TrainingBatch:
-    """The rows as one batch of tensors."""
-    sizes = [len(row.words.facts) for row in windows]
-    starts = np.cumsum(sizes) - sizes
-    shifted = [
-        {**row.matches, "query": row.matches["query"] + start}
-        for row, start in zip(windows, starts, strict=True)
-    ]
-    words = WordTable(
-        np.concatenate([row.words.vectors for row in windows]),
-        np.concatenate([row.words.facts for row in windows]).astype(np.float32),
-        np.concatenate([row.words.stem for row in windows]),
+    table = MixtureTable(kinds, settings)
+    config = FitConfig(
+        epochs=-(-settings.steps // _STEPS_PER_LINE),
+        batch_size=settings.batch,
+        learning_rate=rate,
+        schedule="cosine",
+        temperature=settings.temperature,
+        seed=settings.seed,
     )
-    matches = Matches.of(shifted, words)
-    gold = np.zeros(matches.mask.shape, bool)
-    teacher = np.full(matches.mask.shape, np.nan, np.float32)
-    for number, row in enumerate(windows):
-        gold[number, : len(row.gold)] = row.gold
-        teacher[number, : len(row.gold)] = row.teacher
-    moved = matches.moved(_tensor)
-    return TrainingBatch(moved, torch.from_numpy(gold), torch.from_numpy(teacher))
+    groups = [
+        {"params": relevance, "weight_decay": settings.decay},
+        {"params": function, "lr": rate * settings.function_rate},
+    ]
+    fit(network, table, config, show, groups=groups)
+    return network.encoder.learned()
 
 
-def _tensor(array: NDArray[Any]) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array))
+@final
+class MixtureTable(Table):
+    """Windows of the rows of all kinds of text; every batch is drawn anew.
+
+    An epoch is as long as the lines of progress are apart. The `x` of a batch has the matches, and
+    the logits of the reader.
+    """
+
+    def __init__(self, kinds: Sequence[Sequence[Row]], settings: Settings) -> None:
+        steps = min(_STEPS_PER_LINE, settings.steps)
+        super().__init__(np.ones(steps * settings.batch, np.int64))
+        self._kinds = kinds
+        shares = np.sqrt([len(rows) for rows in kinds])
+        self._shares = shares / shares.sum()
+        self._random = np.random.default_rng(settings.seed)
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        random, windows = self._random, list[Row]()
+        while len(windows) < len(rows):
+            kind = self._kinds[int(random.choice(len(self._kinds), p=self._shares))]
+            row = kind[int(random.integers(len(kind)))]
+            part = window(row, random, hidden_words=1 - _WORDS_KEPT)
+            if part.gold.any() and not part.gold.all():
+                windows.append(part)
+        batch = padded(windows)
+        teacher = np.full(batch.mask.shape, np.nan, np.float32)
+        for number, row in enumerate(windows):
+            teacher[number, : len(row.teacher)] = row.teacher
+        return replace(batch, x=(batch.x, torch.from_numpy(teacher)))
 
 
-def _relevance_loss(logits: Tensor, batch: TrainingBatch, teacher_share: float) -> Tensor:
-    """Each gold passage against all that are not gold, and each passage by itself."""
-    gold, mask = batch.gold.float(), batch.matches.mask
-    others = torch.where(mask & ~batch.gold, logits, -1e4)
-    above = logits - torch.logsumexp(others, dim=1, keepdim=True)
-    listwise = -(logsigmoid(above) * gold).sum(dim=1) / gold.sum(dim=1)
-    wanted = _SMOOTHING + (1 - 2 * _SMOOTHING) * gold
-    taught = torch.isfinite(batch.teacher)
-    soft = torch.where(taught, torch.sigmoid(torch.nan_to_num(batch.teacher)), wanted)
-    wanted = (1 - teacher_share) * wanted + teacher_share * soft
-    binary = binary_cross_entropy_with_logits(logits, wanted, reduction="none")[mask].mean()
-    return (1 - teacher_share) * listwise.mean() + (_BINARY_SHARE + teacher_share) * binary
+@final
+class MixtureNetwork(SelectionNetwork):
+    """Greedy layers on facets; the loss of the layers, and that of the relevance with its teacher.
+
+    Args:
+        sizes: How large the encoder is.
+        settings: How it is trained.
+    """
+
+    encoder: FacetModule
+
+    def __init__(self, sizes: FacetSizes, settings: Settings) -> None:
+        super().__init__()
+        start = start_weights(sizes, settings.seed)
+        self.encoder = FacetModule(start, settings.dropout, learns_words=settings.learns == "all")
+        self.greedy = UnfoldedGreedy(settings.layers, settings.temperature)
+        self._criterion, self._settings = LayerwiseCrossEntropy("set"), settings
+        # What is learned about a word comes from facts: its vector would remember the texts.
+        weight = self.encoder.get_parameter("word_weight")
+        if weight.requires_grad:
+            is_fact = torch.ones_like(weight)
+            is_fact[: sizes.dimension] = 0
+            weight.register_hook(lambda gradient: gradient * is_fact)
+
+    def loss(self, x: tuple[Matches, Tensor], gold: Tensor, mask: Tensor | None = None) -> Tensor:
+        matches, teacher = x
+        facets, settings = self.encoder.facets(matches), self._settings
+        real = matches.mask if mask is None else mask
+        loss = self._criterion(self.greedy(*facets.function(real)), gold)
+        relevance = relevance_loss(facets.logits, gold, real, teacher, settings.teacher_share)
+        return settings.greedy_share * loss + settings.relevance_share * relevance
+
+    def loss_terms(self, gold: Tensor, mask: Tensor) -> Tensor:
+        return (gold & mask).any(dim=1).sum().to(torch.float32)
+
+    def select(
+        self, x: tuple[Matches, Tensor], mask: Tensor | None = None, k: int | None = None
+    ) -> Selections:
+        objective, items = self.encoder(x[0], mask)
+        return cast("Selections", greedy(objective, items, k or self.greedy.layers))
+
+    def set_temperature(self, temperature: float) -> None:
+        self.greedy.temperature = temperature
 
 
 def window(row: Row, random: np.random.Generator, hidden_words: float = 0.0) -> Row:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dgn.core.native.facets import WordTable
 from dgn.data import Example
+from dgn.learn.facets import MatchedQuery
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.matching import AXES, QueryMatches, match_query
 from dgn.text.facets.reading import read_queries
@@ -29,20 +30,14 @@ _VECTORS = ("about", "passages")
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
-    """A query, matched.
+class Row(MatchedQuery):
+    """A matched query, and what is known about its passages.
 
     Attributes:
-        matches: The query against its passages.
-        words: The words of the query.
-        gold: [passages].
         hard: The passages that are not gold and cover most of the query.
         teacher: [passages], the logits of a cross-encoder; NaN where there are none.
     """
 
-    matches: QueryMatches
-    words: WordTable
-    gold: NDArray[np.bool_]
     hard: NDArray[np.int64]
     teacher: NDArray[np.float32]
 
