@@ -10,9 +10,8 @@ import gzip
 import io
 import re
 import zipfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, cast
@@ -20,10 +19,10 @@ from typing import IO, Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from dgn.errors import BrokenInput
 from dgn.files import open_atomically
+from dgn.learn import Batch, Table
 from dgn.text import open_vectors
 from experiments.paper.data import Example
 
@@ -31,37 +30,61 @@ PAPER, UNIT = "paper", "unit"
 _WORD = r"\w+(?:['’.\-]\w+)*"
 _TOKENS = {PAPER: re.compile(rf"{_WORD}|[^\w\s]"), UNIT: re.compile(_WORD)}
 _BRACKETS = dict(zip(("-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-"), "()[]{}", strict=True))
-_BATCHES_PER_POOL = 50
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """The vectors of some texts, [texts, dimension]; zeros for a text without a known word."""
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The vectors of claims and sentences.
+class ClaimTable(Table):
+    """The vectors of claims and sentences; X is formed where it is needed and never stored.
 
-    Attributes:
+    Args:
         claims: [claims, dimension], float16.
         sentences: [sentences, dimension], float16; every page once.
         offsets: [claims + 1]; the candidates of claim i go from offsets[i] to offsets[i + 1].
         candidates: Rows of `sentences`.
         gold: For each candidate, whether it is gold.
+        device: Where batches are formed.
     """
 
-    claims: NDArray[Any]
-    sentences: NDArray[Any]
-    offsets: NDArray[np.int64]
-    candidates: NDArray[np.int64]
-    gold: NDArray[np.bool_]
+    def __init__(
+        self,
+        claims: NDArray[Any],
+        sentences: NDArray[Any],
+        offsets: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        gold: NDArray[np.bool_],
+        device: str = "cpu",
+    ) -> None:
+        super().__init__(np.diff(offsets))
+        self.claims, self.sentences, self.offsets = claims, sentences, offsets
+        self.candidates, self.gold, self._device = candidates, gold, device
+        self._tensors = [
+            torch.from_numpy(array).to(device) for array in (claims, sentences, candidates, gold)
+        ]
 
-    def __len__(self) -> int:
-        return len(self.claims)
+    def arrays(self) -> dict[str, Any]:
+        """The arrays that it is made of, by name."""
+        names = ("claims", "sentences", "offsets", "candidates", "gold")
+        return {name: getattr(self, name) for name in names}
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """[claims], the number of candidates."""
-        return np.diff(self.offsets)
+    def changed(self, **changes: Any) -> ClaimTable:
+        """The same table with other arrays, or on another device."""
+        return ClaimTable(**{**self.arrays(), **changes})
+
+    def batch(self, rows: NDArray[np.int64]) -> Batch:
+        """The batch of these claims: X = claim ⊙ sentence."""
+        claims, sentences, candidates, gold = self._tensors
+        lengths = self.lengths[rows]
+        position = np.arange(int(lengths.max()))
+        index = np.where(position < lengths[:, None], self.offsets[rows][:, None] + position, 0)
+        where, mask = (
+            torch.from_numpy(array).to(self._device)
+            for array in (index, position < lengths[:, None])
+        )
+        of_claims = claims[torch.from_numpy(rows).to(self._device)].to(torch.float32)
+        x = of_claims[:, None, :] * sentences[candidates[where]]
+        return Batch(x, gold[where] & mask, mask)
 
     @property
     def wanted(self) -> NDArray[np.bool_]:
@@ -70,22 +93,22 @@ class Table:
         gold[np.arange(gold.shape[1]) < self.lengths[:, None]] = self.gold
         return gold
 
-    def rows(self, rows: NDArray[np.int64]) -> Table:
+    def rows(self, rows: NDArray[np.int64]) -> ClaimTable:
         """Some of the claims, with all their candidates."""
-        return replace(
-            self.with_candidates([self.span(row) for row in rows]), claims=self.claims[rows]
-        )
+        return self.with_candidates([self.span(row) for row in rows], claims=self.claims[rows])
 
     def span(self, row: int | np.int64) -> NDArray[np.int64]:
         """The candidates of a claim, as numbers of all candidates."""
         return np.arange(int(self.offsets[row]), int(self.offsets[row + 1]))
 
-    def with_candidates(self, parts: Sequence[NDArray[Any]]) -> Table:
-        """The same claims, each with these of all candidates."""
+    def with_candidates(self, parts: Sequence[NDArray[Any]], **changes: NDArray[Any]) -> ClaimTable:
+        """A claim for each part, which has the numbers of its candidates among all of these."""
         index = np.concatenate(parts)
-        offsets = np.cumsum([0, *map(len, parts)])
-        return replace(
-            self, offsets=offsets, candidates=self.candidates[index], gold=self.gold[index]
+        return self.changed(
+            offsets=np.cumsum([0, *map(len, parts)]),
+            candidates=self.candidates[index],
+            gold=self.gold[index],
+            **changes,
         )
 
     def unit(self, row: int) -> NDArray[np.float32]:
@@ -95,16 +118,16 @@ class Table:
     def save(self, path: Path) -> None:
         """Write the table into one file."""
         with open_atomically(path) as stream:
-            np.savez(stream, **vars(self))
+            np.savez(stream, **self.arrays())
 
     @classmethod
-    def load(cls, path: Path) -> Table:
+    def load(cls, path: Path) -> ClaimTable:
         """Read what `save` wrote."""
         with np.load(path) as arrays:
             return cls(**{name: arrays[name] for name in arrays.files})
 
 
-def make_table(examples: Sequence[Example], embed: Embed, *, unit: bool) -> Table:
+def make_table(examples: Sequence[Example], embed: Embed, *, unit: bool) -> ClaimTable:
     """Embed every claim and every page once."""
     first: dict[object, int] = {}
     texts: list[str] = []
@@ -120,7 +143,7 @@ def make_table(examples: Sequence[Example], embed: Embed, *, unit: bool) -> Tabl
         embedded = embed(of)
         return (unit_rows(embedded) if unit else embedded).astype(np.float16)
 
-    return Table(
+    return ClaimTable(
         vectors([example.text for example in examples]),
         vectors(texts),
         np.cumsum([0, *(len(example.gold) for example in examples)]),
@@ -212,62 +235,6 @@ def _opened(path: Path) -> Generator[IO[bytes]]:
             yield cast("IO[bytes]", stream)
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """X of some claims, [batch, candidates, dimension]; `rows` are the numbers of the claims."""
-
-    x: Tensor
-    gold: Tensor
-    mask: Tensor
-    rows: NDArray[np.int64]
-
-
-class Batches:
-    """The claims of a table, batch by batch; X is formed where it is needed and never stored.
-
-    Args:
-        table: The table.
-        batch_size: The number of claims per batch.
-        device: Where batches are formed.
-    """
-
-    def __init__(self, table: Table, batch_size: int = 256, device: str = "cpu") -> None:
-        self.table, self.lengths, self._batch_size = table, table.lengths, batch_size
-        arrays = (table.claims, table.sentences, table.candidates, table.gold)
-        self._claims, self._sentences, self._candidates, self._gold = (
-            torch.from_numpy(array).to(device) for array in arrays
-        )
-
-    def batch(self, rows: NDArray[np.int64]) -> Batch:
-        """The batch of these claims."""
-        lengths, device = self.lengths[rows], self._claims.device
-        position = np.arange(int(lengths.max()))
-        mask = position < lengths[:, None]
-        index = np.where(mask, self.table.offsets[rows][:, None] + position, 0)
-        where, real = torch.from_numpy(index).to(device), torch.from_numpy(mask).to(device)
-        sentences = self._sentences[self._candidates[where]]
-        claims = self._claims[torch.from_numpy(rows).to(device)].to(torch.float32)
-        return Batch(claims[:, None, :] * sentences, self._gold[where] & real, real, rows)
-
-    def once(self) -> Iterator[Batch]:
-        """All claims once, by length, for evaluation."""
-        by_length = np.argsort(self.lengths, kind="stable")
-        for start in range(0, len(by_length), self._batch_size):
-            yield self.batch(by_length[start : start + self._batch_size])
-
-    def shuffled(self, seed: int, epoch: int) -> Iterator[Batch]:
-        """All claims in an order that the seed determines; those of a batch are equally long."""
-        random = np.random.default_rng([seed, epoch])
-        shuffled = random.permutation(len(self.table))
-        pool = self._batch_size * _BATCHES_PER_POOL
-        groups: list[Any] = []
-        for start in range(0, len(shuffled), pool):
-            together = shuffled[start : start + pool]
-            together = together[np.argsort(self.lengths[together], kind="stable")]
-            groups += np.split(together, range(self._batch_size, len(together), self._batch_size))
-        yield from (self.batch(groups[i]) for i in random.permutation(len(groups)))
-
-
 # Claims with more or fewer candidates. The claims of the paper have all pages of their evidence,
 # and 16.5% of them need more than one; ERASER's have one.
 
@@ -275,13 +242,13 @@ ONE_PAGE, JOINED = "1 page", "2 claims joined"
 PAGES = (2, 3, 4, 6)
 
 
-def harder_sets(table: Table) -> dict[str, Table]:
+def harder_sets(table: ClaimTable) -> dict[str, ClaimTable]:
     """The claims as they are, with more pages, and joined, by name."""
     more = {f"{pages} pages": with_pages(table, pages) for pages in PAGES}
     return {ONE_PAGE: table, **more, JOINED: joined(table)}
 
 
-def thinned(table: Table, seed: int = 0) -> Table:
+def thinned(table: ClaimTable, seed: int = 0) -> ClaimTable:
     """Every claim with its gold, and at most as many other sentences, drawn at random."""
     random = np.random.default_rng(seed)
     parts: list[NDArray[np.int64]] = []
@@ -293,14 +260,14 @@ def thinned(table: Table, seed: int = 0) -> Table:
     return table.with_candidates(parts)
 
 
-def with_pages(table: Table, pages: int, seed: int = 0) -> Table:
+def with_pages(table: ClaimTable, pages: int, seed: int = 0) -> ClaimTable:
     """Every claim with the sentences of `pages` − 1 claims about other pages, none of them gold."""
     random = np.random.default_rng(seed)
     groups = [[row, *_others(table, row, pages - 1, random)] for row in range(len(table))]
     return _combined(table, groups, only_first_is_gold=True)
 
 
-def joined(table: Table, seed: int = 0) -> Table:
+def joined(table: ClaimTable, seed: int = 0) -> ClaimTable:
     """Every claim joined with one about another page: the candidates and the gold of both.
 
     The vector of the joined claim is the mean of both.
@@ -313,15 +280,15 @@ def joined(table: Table, seed: int = 0) -> Table:
     if np.allclose(lengths[lengths > 0], 1, atol=1e-2):  # unit vectors stay unit vectors
         mean = unit_rows(mean)
     both = _combined(table, groups, only_first_is_gold=False)
-    return replace(both, claims=mean.astype(np.float16))
+    return both.changed(claims=mean.astype(np.float16))
 
 
-def others_per_gold(table: Table) -> float:
+def others_per_gold(table: ClaimTable) -> float:
     """The number of sentences that are not gold, for each one that is."""
     return float((~table.gold).sum() / max(1, table.gold.sum()))
 
 
-def _others(table: Table, row: int, count: int, random: np.random.Generator) -> list[int]:
+def _others(table: ClaimTable, row: int, count: int, random: np.random.Generator) -> list[int]:
     """Other claims, each about a page of its own; a page is known by its first sentence."""
     starts = table.candidates[table.offsets[:-1]]
     used, rows = {int(starts[row])}, list[int]()
@@ -334,10 +301,13 @@ def _others(table: Table, row: int, count: int, random: np.random.Generator) -> 
     return rows
 
 
-def _combined(table: Table, groups: Sequence[Sequence[int]], *, only_first_is_gold: bool) -> Table:
+def _combined(
+    table: ClaimTable, groups: Sequence[Sequence[int]], *, only_first_is_gold: bool
+) -> ClaimTable:
     parts = [np.concatenate([table.span(row) for row in rows]) for rows in groups]
     combined = table.with_candidates(parts)
     if only_first_is_gold:
         first = np.repeat(combined.offsets[:-1] + table.lengths, combined.lengths)
-        combined = replace(combined, gold=combined.gold & (np.arange(len(first)) < first))
+        gold = combined.gold & (np.arange(len(first)) < first)
+        combined = combined.changed(gold=gold)
     return combined

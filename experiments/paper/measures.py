@@ -17,8 +17,10 @@ from dgn.core.functions import FeatureCoverage, Items
 from dgn.evaluation.comparison import format_score
 from dgn.evaluation.metrics import PairedComparison, hits_at, paired_comparison
 from dgn.learn import DifferentiableGreedyNetwork, UnfoldedGreedy
-from experiments.paper.features import Batches, Table
+from experiments.paper.features import ClaimTable
 from experiments.paper.training import KS, LARGEST_K, Picks
+
+_BATCH_SIZE = 256
 
 
 @dataclass(frozen=True)
@@ -44,20 +46,20 @@ class Spread:
 
 
 @torch.no_grad()
-def top_k_picks(table: Table) -> Picks:
+def top_k_picks(table: ClaimTable) -> Picks:
     """The sentences with the largest product with the claim: Top-k of the paper."""
     return _picked(table, lambda x, mask: top_k(x.sum(dim=2), LARGEST_K, mask))
 
 
 @torch.no_grad()
-def greedy_picks(table: Table, scale: float) -> Picks:
+def greedy_picks(table: ClaimTable, scale: float) -> Picks:
     """Greedy on relu(scale · X) with equal weights: Greedy of the paper."""
     f = FeatureCoverage()
     return _picked(table, lambda x, mask: greedy(f, Items(torch.relu(scale * x), mask), LARGEST_K))
 
 
 @torch.no_grad()
-def ranked_picks(network: DifferentiableGreedyNetwork, table: Table) -> Picks:
+def ranked_picks(network: DifferentiableGreedyNetwork, table: ClaimTable) -> Picks:
     """The sentences with the largest gain in the first layer: the network without diversity."""
 
     def choose(x: Any, mask: Any) -> Any:
@@ -67,11 +69,11 @@ def ranked_picks(network: DifferentiableGreedyNetwork, table: Table) -> Picks:
     return _picked(table, choose)
 
 
-def _picked(table: Table, choose: Callable[[Any, Any], Any]) -> Picks:
+def _picked(table: ClaimTable, choose: Callable[[Any, Any], Any]) -> Picks:
     picks = np.full((len(table), LARGEST_K), -1, np.int64)
-    for batch in Batches(table).once():
+    for rows, batch in table.once(_BATCH_SIZE):
         indices = np.asarray(choose(batch.x, batch.mask).indices)
-        picks[batch.rows, : indices.shape[1]] = indices
+        picks[rows, : indices.shape[1]] = indices
     return picks
 
 
@@ -86,7 +88,7 @@ def mean_recalls(
 
 
 def compared(
-    table: Table, first: Sequence[Picks], second: Sequence[Picks], members: Any = slice(None)
+    table: ClaimTable, first: Sequence[Picks], second: Sequence[Picks], members: Any = slice(None)
 ) -> dict[int, PairedComparison]:
     """By k, two models on the same claims, by macro recall averaged over the seeds of each."""
     gold = table.wanted
@@ -98,7 +100,7 @@ def compared(
     }
 
 
-def claim_groups(table: Table) -> dict[str, NDArray[np.bool_]]:
+def claim_groups(table: ClaimTable) -> dict[str, NDArray[np.bool_]]:
     """Groups of claims, by the number of gold sentences and by how alike the candidates are."""
     wanted = table.wanted.sum(axis=1)
     alike = np.array(
@@ -139,7 +141,7 @@ def _members(picks: Picks, width: int) -> NDArray[np.bool_]:
 # How alike sentences are.
 
 
-def similarity_of_picks(table: Table, picks: Picks, k: int) -> float:
+def similarity_of_picks(table: ClaimTable, picks: Picks, k: int) -> float:
     """The mean cosine between two of the first k sentences, over claims with two or more."""
     means: list[float] = []
     for row, chosen in enumerate(picks[:, :k]):
@@ -149,7 +151,7 @@ def similarity_of_picks(table: Table, picks: Picks, k: int) -> float:
     return float(np.mean(means)) if means else 0.0
 
 
-def gold_similarity(table: Table) -> tuple[float, float, float]:
+def gold_similarity(table: ClaimTable) -> tuple[float, float, float]:
     """The share of claims with several gold sentences; the mean cosine between two of them, and
     between a gold sentence and another one (0 if there is no such claim).
     """
@@ -175,14 +177,16 @@ def _pairs(unit: NDArray[np.float32]) -> float:
 
 
 @torch.no_grad()
-def diminishing(network: DifferentiableGreedyNetwork, table: Table) -> tuple[float, float, float]:
+def diminishing(
+    network: DifferentiableGreedyNetwork, table: ClaimTable
+) -> tuple[float, float, float]:
     """f({first pick}), and the share of its gain that the second pick keeps.
 
     The third number is the standard deviation of this share over the candidates of a claim: if all
     lose the same share, their order stays that of the first layer.
     """
     alone, kept, uneven = (list[NDArray[np.float64]]() for _ in range(3))
-    for batch in Batches(table).once():
+    for _, batch in table.once(_BATCH_SIZE):
         objective, items = network.encode(batch.x, batch.mask)
         empty = objective.empty(items)
         gains = torch.where(batch.mask, objective.gains(items, empty), 0.0)
@@ -199,7 +203,7 @@ def diminishing(network: DifferentiableGreedyNetwork, table: Table) -> tuple[flo
     return means[0], means[1], means[2]
 
 
-def same_five(network: DifferentiableGreedyNetwork, table: Table, picks: Picks) -> float:
+def same_five(network: DifferentiableGreedyNetwork, table: ClaimTable, picks: Picks) -> float:
     """The share of claims whose first 5 sentences are those of a ranking by the first layer."""
     ranked = ranked_picks(network, table)
     sets = [[frozenset(row[:5].tolist()) for row in of] for of in (picks, ranked)]
@@ -211,12 +215,12 @@ def same_five(network: DifferentiableGreedyNetwork, table: Table, picks: Picks) 
 
 @torch.no_grad()
 def soft_gap(
-    network: DifferentiableGreedyNetwork, table: Table, k: int, temperature: float
+    network: DifferentiableGreedyNetwork, table: ClaimTable, k: int, temperature: float
 ) -> tuple[float, float, float]:
     """Recall of the soft set and of the selected sentences, and the share of layers that agree."""
     layers = UnfoldedGreedy(k, temperature)
     parts: list[list[NDArray[Any]]] = [[], [], []]
-    for batch in Batches(table).once():
+    for _, batch in table.once(_BATCH_SIZE):
         objective, items = network.encode(batch.x, batch.mask)
         unfolded = layers(objective, items)
         picks = cast("Selections", greedy(objective, items, k)).indices
@@ -233,16 +237,16 @@ def soft_gap(
 
 @torch.no_grad()
 def true_shares(
-    network: DifferentiableGreedyNetwork, table: Table, k: int, claims: int, longest: int
+    network: DifferentiableGreedyNetwork, table: ClaimTable, k: int, claims: int, longest: int
 ) -> tuple[list[float], list[float]]:
     """f(greedy) / f(best) and what the certificate promised, for the first small claims.
 
     All sets of k of at most `longest` sentences are tried.
     """
-    batches, reached, certified = Batches(table, 1), list[float](), list[float]()
+    reached, certified = list[float](), list[float]()
     small = np.flatnonzero((table.lengths > k) & (table.lengths <= longest))[:claims]
     for row in small:
-        batch = batches.batch(np.array([row]))
+        batch = table.batch(np.array([row]))
         objective, items = network.encode(batch.x, batch.mask)
         picked = cast("Selections", greedy(objective, items, k))[0]
         sets = np.array(list(itertools.combinations(range(batch.x.shape[1]), k)))

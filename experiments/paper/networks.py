@@ -1,7 +1,7 @@
 """The networks of the paper from settings, and what it leaves open as choices of them.
 
-The layers, the losses and the networks are those of `dgn.learn`. Here are the pointwise scores of
-the Encoder, and three readings of the loss that nobody should train with.
+The layers, the losses and the networks are those of `dgn.learn`. Here are three readings of the
+loss that nobody should train with.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from dgn.learn import (
     DifferentiableGreedyNetwork,
     FeatureEncoder,
     FeedForward,
+    FitConfig,
     Gumbel,
     LayerwiseCrossEntropy,
     LearnedWeights,
     Loss,
     PointwiseNetwork,
+    PointwiseScorer,
     Softmax,
     StraightThrough,
     Unfolded,
@@ -30,6 +32,8 @@ from dgn.learn import (
 
 _CONCAVE = {"log": Log1p(), "sqrt": Power(0.5), "one-minus-exp": OneMinusExp()}
 _RELAXATIONS = {"softmax": Softmax(), "gumbel": Gumbel(), "straight-through": StraightThrough()}
+
+_WARM_UP, _LOWEST_TEMPERATURE = 50, 1e-3
 
 Network = DifferentiableGreedyNetwork | PointwiseNetwork
 
@@ -54,7 +58,7 @@ class Settings:
         dropout: The share of hidden units that are left out of a step.
         temperature: τ at the start.
         annealing: What τ is multiplied with per epoch; .9 is the paper's annealing by 10%.
-        adamw: Whether the optimizer is AdamW, with `weight_decay`.
+        weight_decay: The decay of the weights (AdamW); without it, the optimizer is Adam.
         learning_rate: Its rate.
         cosine: Whether the rate falls to 0 as a cosine, after 50 steps of warm-up.
         ema_decay: The decay of a moving average of the weights; 0 for none.
@@ -81,7 +85,6 @@ class Settings:
     dropout: float = 0.0
     temperature: float = 4.0
     annealing: float = 1.0
-    adamw: bool = False
     weight_decay: float = 0.0
     learning_rate: float = 1e-3
     cosine: bool = False
@@ -98,19 +101,22 @@ class Settings:
         settings: dict[str, Any] = {**row, "widths": tuple(row.get("widths", cls.widths))}
         return cls(**settings)
 
-
-class Scores(nn.Module):
-    """A score for each sentence by itself: the paper's layers and a linear score."""
-
-    def __init__(self, features: FeedForward) -> None:
-        super().__init__()
-        self.features = features
-        self.score = nn.Linear(features.features, 1)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """[batch, candidates], before the sigmoid."""
-        del mask  # X of padding is that of another sentence, and its score is not used
-        return self.score(self.features(x))[..., 0]
+    def fit_config(self, seed: int) -> FitConfig:
+        """The training."""
+        return FitConfig(
+            epochs=self.epochs,
+            patience=self.patience,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            schedule="cosine" if self.cosine else "constant",
+            warmup=_WARM_UP if self.cosine else 0,
+            weight_decay=self.weight_decay,
+            ema_decay=self.ema_decay,
+            temperature=self.temperature,
+            annealing=self.annealing,
+            min_temperature=_LOWEST_TEMPERATURE,
+            seed=seed,
+        )
 
 
 class CumulativeLoss(Loss):
@@ -188,7 +194,9 @@ def build_network(settings: Settings, inputs: int, seed: int) -> Network:
         if settings.architecture == "encoder":
             features.start_with_scale(settings.scale)
             greedy = layers if settings.listwise else None
-            return PointwiseNetwork(Scores(features), settings.positive_weight, greedy, criterion)
+            return PointwiseNetwork(
+                PointwiseScorer(features), settings.positive_weight, greedy, criterion
+            )
         concave = _CONCAVE[settings.concave]
 
         def build(weights: Any) -> FeatureCoverage:

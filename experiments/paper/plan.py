@@ -41,7 +41,7 @@ _REGULARIZED: Search = {
 _LAYERS: Search = {"layers": ("from", 1, 7), **_TEMPERATURE}
 
 _PAPERS = Settings()
-_OURS = Settings(adamw=True, cosine=True, ema_decay=0.995, labels="set", epochs=15, patience=0)
+_OURS = Settings(cosine=True, ema_decay=0.995, labels="set", epochs=15, patience=0)
 _DEEP = (701, 702, 300)
 DEEP_DGN = (1439, 1439, 1439, 254)
 """The paper gives 4,943K parameters and no widths; with these there are 4,943,473."""

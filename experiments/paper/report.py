@@ -16,7 +16,7 @@ from dgn.evaluation.comparison import format_difference, format_score, format_sc
 from dgn.evaluation.metrics import PairedComparison, hits_at, holm_p_values
 from dgn.files import fingerprint_of, write_atomically
 from experiments.paper import figures
-from experiments.paper.features import JOINED, ONE_PAGE, PAPER, Table, harder_sets
+from experiments.paper.features import JOINED, ONE_PAGE, PAPER, ClaimTable, harder_sets
 from experiments.paper.measures import (
     Spread,
     claim_groups,
@@ -141,7 +141,7 @@ def _head(results: Results, command: str, numbers: Numbers) -> Iterator[str]:
     )
 
 
-def _covered(table: Table, k: int) -> float:
+def _covered(table: ClaimTable, k: int) -> float:
     """The share of the claims with gold that have at most k gold sentences."""
     wanted = table.wanted.sum(axis=1)
     return float((wanted[wanted > 0] <= k).mean())
@@ -196,7 +196,7 @@ def table_1(results: Results, folder: Path, numbers: Numbers) -> Iterator[str]:
         for name in names
     }
     yield from (
-        "## Table 1: all models",
+        "## ClaimTable 1: all models",
         "",
         "![Recall](recall.png)",
         "",
@@ -284,7 +284,7 @@ def table_2(results: Results, folder: Path, numbers: Numbers) -> Iterator[str]:
     }
     numbers["parameters"] = counts
     yield from (
-        "## Table 2: parameters",
+        "## ClaimTable 2: parameters",
         "",
         "The width of the last layer is a result of each search, but for rows that name theirs.",
         "",

@@ -22,8 +22,8 @@ from experiments.paper.features import (
     ONE_PAGE,
     PAPER,
     UNIT,
+    ClaimTable,
     Embed,
-    Table,
     embedder,
     harder_sets,
     make_table,
@@ -93,7 +93,7 @@ class Experiment:
     def train(self, workers: int, device: str, on_progress: Progress) -> Results:
         """Train what is not trained yet."""
         features, runs = self.out / "features", self.out / "runs"
-        learn = Table.load(features / self.effort.kinds[0] / "learn.npz")
+        learn = ClaimTable.load(features / self.effort.kinds[0] / "learn.npz")
 
         def train(plan: Sequence[Run]) -> None:
             def on_run(run: Run, done: int) -> None:
@@ -158,16 +158,16 @@ class Results:
         return network
 
     @cached_property
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> dict[str, ClaimTable]:
         """The reported claims, for each kind of features."""
         return {kind: self.table(kind, "report") for kind in self.effort.kinds}
 
-    def table(self, kind: str, part: str) -> Table:
+    def table(self, kind: str, part: str) -> ClaimTable:
         """The features of a part of the data."""
-        return Table.load(self.experiment.out / "features" / kind / f"{part}.npz")
+        return ClaimTable.load(self.experiment.out / "features" / kind / f"{part}.npz")
 
     @cached_property
-    def any_table(self) -> Table:
+    def any_table(self) -> ClaimTable:
         """The reported claims with any features: all kinds have the same candidates and gold."""
         return next(iter(self.tables.values()))
 
@@ -185,7 +185,7 @@ class Results:
         top, greedy, *_ = NAMES[kind]
         return [top, greedy, *(name for name in self.effort.models if MODELS[name].kind == kind)]
 
-    def picks_on(self, name: str, sets: dict[str, Table], of: str) -> list[Picks]:
+    def picks_on(self, name: str, sets: dict[str, ClaimTable], of: str) -> list[Picks]:
         """What a row selects from one of the sets of reported claims, one for each seed."""
         for kind, (top, untrained, *_) in NAMES.items():
             if name == top:
@@ -253,7 +253,7 @@ class Results:
         return picks
 
 
-def diversified(table: Table, strategy: str, diversity: float) -> Picks:
+def diversified(table: ClaimTable, strategy: str, diversity: float) -> Picks:
     """What a diversifier of pyversity selects, by the cosine with the claim."""
     import pyversity
 
@@ -272,5 +272,5 @@ def diversified(table: Table, strategy: str, diversity: float) -> Picks:
     return picks
 
 
-def _mean_recall(table: Table, picks: Picks) -> float:
+def _mean_recall(table: ClaimTable, picks: Picks) -> float:
     return sum(float(hits_at(k, picks, table.wanted).macro.recall) for k in KS)

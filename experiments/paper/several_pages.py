@@ -18,12 +18,13 @@ from pathlib import Path
 
 from dgn.evaluation.metrics import hits_at
 from dgn.files import write_atomically
+from dgn.learn import select_all
 from experiments.paper.data import Claim, Example, example_of, read_claims, read_pages
-from experiments.paper.features import PAPER, Batches, Table, embedder, make_table
+from experiments.paper.features import PAPER, ClaimTable, embedder, make_table
 from experiments.paper.measures import Spread, greedy_picks
 from experiments.paper.published import COVERED, LARGEST_K
 from experiments.paper.report import percent, table
-from experiments.paper.training import KS, Picks, read_run, select_all
+from experiments.paper.training import KS, Picks, read_run
 
 _FEWEST = 20
 """Recall on fewer claims says nothing."""
@@ -73,14 +74,14 @@ def report(runs: Sequence[Path], official: Path, data: Path, vectors: str) -> It
             for run in runs:
                 network = read_run(run).network(features.claims.shape[1])
                 name = re.sub(r"-seed\d+$", "", run.name)
-                rows.setdefault(name, []).append(select_all(network, Batches(features)))
+                rows.setdefault(name, []).append(select_all(network, features, LARGEST_K)[0])
             yield from table(
                 [f"micro recall, {title} ({len(some)})", *(f"k = {k}" for k in KS)],
                 [(name, *_recalls(picks, features)) for name, picks in rows.items()],
             )
 
 
-def _recalls(picks: Sequence[Picks], features: Table) -> list[Spread]:
+def _recalls(picks: Sequence[Picks], features: ClaimTable) -> list[Spread]:
     gold = features.wanted
     return [Spread.of([hits_at(k, of, gold).micro.recall for of in picks]) for k in KS]
 

@@ -23,7 +23,7 @@ from dgn.errors import InvalidInput
 from dgn.files import write_atomically
 from dgn.learn import DifferentiableGreedyNetwork
 from experiments.paper.data import Example, read_pages
-from experiments.paper.features import PAPER, Batches, embedder, make_table
+from experiments.paper.features import PAPER, embedder, make_table
 from experiments.paper.measures import Spread
 from experiments.paper.plan import MODELS
 from experiments.paper.report import table
@@ -152,7 +152,7 @@ def write_stories(results: Results, paper: Path, folder: Path) -> Path:
     settings = [setting_of(story, quotes, pages) for story in STORIES]
     texts = [text for one in settings for text in (one.example.text, *one.example.sentences)]
     embed = embedder(experiment.vectors, PAPER, texts)
-    batches = Batches(make_table([one.example for one in settings], embed, unit=False), 1)
+    features = make_table([one.example for one in settings], embed, unit=False)
     names = [
         name
         for name in results.effort.models
@@ -166,7 +166,7 @@ def write_stories(results: Results, paper: Path, folder: Path) -> Path:
     lines = ["# The stories of the paper", ""]
     lines += table(["model", "seeds"], [(name, len(of)) for name, of in networks.items()])
     for number, (story, setting) in enumerate(zip(STORIES, settings, strict=True)):
-        x = batches.batch(np.array([number])).x
+        x = features.batch(np.array([number])).x
         first = setting.places[story.order[0]]
         told = {name: [tell(one, x, first) for one in of] for name, of in networks.items()}
         lines += _story(story, setting, told, learned.count(story.page))

@@ -11,9 +11,8 @@ import json
 import math
 import multiprocessing
 import platform
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -22,15 +21,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from dgn.evaluation.metrics import scores_at
 from dgn.files import write_atomically
-from dgn.learn import PointwiseNetwork
+from dgn.learn import EpochReport, PointwiseNetwork, fit, select_all
 from dgn.parallel import available_cores, end_with_parent, interrupts_ignored
 from experiments.paper.features import (
-    Batches,
-    Table,
+    ClaimTable,
     harder_sets,
     others_per_gold,
     thinned,
@@ -41,8 +37,6 @@ from experiments.paper.networks import Network, Settings, build_network, paramet
 KS = (1, 3, 5, 7)
 LARGEST_K = 7
 RUN, PICKS, WEIGHTS = "run.json", "picks.npz", "weights.npz"
-_WARM_UP = 50
-_LOWEST_TEMPERATURE = 1e-3
 
 Picks = NDArray[np.int64]
 """[claims, 7], the selected candidates in the order of selection, −1 for none."""
@@ -62,148 +56,36 @@ class Epoch:
     validation_loss: float | None
     recalls: tuple[float, ...]
 
+    @classmethod
+    def of(cls, report: EpochReport) -> Epoch:
+        """What is kept of a report; a loss that is not finite is None."""
+        loss = report.validation_loss
+        is_finite = loss is not None and math.isfinite(loss)
+        return cls(report.loss, loss if is_finite else None, report.recalls)
+
     @property
     def recall(self) -> float:
         """The mean over k, which chooses the best epoch."""
         return sum(self.recalls) / len(self.recalls)
 
 
-def fit(
-    network: Network,
-    learn: Batches,
-    choose: Batches,
-    settings: Settings,
-    seed: int,
-    on_epoch: Callable[[Epoch], None] = lambda _: None,
+def train(
+    network: Network, learn: ClaimTable, choose: ClaimTable, settings: Settings, seed: int
 ) -> tuple[list[Epoch], int, str]:
     """Train a network in place; at the end it has the weights of its best epoch.
 
     Returns:
         The epochs, the number of the best one, and why training stopped.
     """
-    optimizer = _Optimizer(network, settings, -(-len(learn.table) // settings.batch_size))
-    epochs: list[Epoch] = []
-    best: dict[str, Tensor] = {}
-    best_epoch, stopped = 0, "all epochs are done"
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        for number in range(settings.epochs + 1):
-            loss = None
-            if number:
-                network.set_temperature(_temperature(settings, number - 1))
-                loss = _learn(network, learn, optimizer, seed, number - 1)
-                if not math.isfinite(loss) or not all(
-                    w.isfinite().all() for w in network.parameters()
-                ):
-                    stopped = f"not finite in epoch {number}"
-                    break
-            with optimizer.averaged():
-                picks, gold = _selected(network, choose)
-                recalls = tuple(scores_at(k, picks, gold).recall for k in KS)
-                epochs.append(Epoch(loss, _mean_loss(network, choose), recalls))
-                if epochs[-1].recall > epochs[best_epoch].recall or number == 0:
-                    best_epoch = number
-                    best = {name: w.clone() for name, w in network.state_dict().items()}
-            on_epoch(epochs[-1])
-            if settings.patience and number - best_epoch >= settings.patience:
-                stopped = f"no improvement in {settings.patience} epochs"
-                break
-    network.load_state_dict(best)
-    network.eval()
-    return epochs, best_epoch, stopped
-
-
-def select_all(network: Network, batches: Batches) -> Picks:
-    """What a network selects from every claim."""
-    return _selected(network, batches)[0]
-
-
-class _Optimizer:
-    """Adam or AdamW, with the rates of the settings and an average of the weights."""
-
-    def __init__(self, network: nn.Module, settings: Settings, steps_per_epoch: int) -> None:
-        self._settings, self._weights = settings, dict(network.named_parameters())
-        self._total, self._step = settings.epochs * steps_per_epoch, 0
-        kind = torch.optim.AdamW if settings.adamw else torch.optim.Adam
-        weights = self._weights.values()
-        self._optimizer = kind(weights, settings.learning_rate, weight_decay=settings.weight_decay)
-        self._average = self._copies() if settings.ema_decay else {}
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Update the weights with their gradients, then clear the gradients."""
-        if self._settings.cosine:
-            share = min(1.0, (self._step + 1) / _WARM_UP)
-            share *= 0.5 * (1 + math.cos(math.pi * min(1.0, self._step / self._total)))
-            for group in self._optimizer.param_groups:
-                group["lr"] = self._settings.learning_rate * share
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-        # At first the average is short, so that the start is soon forgotten.
-        decay = min(self._settings.ema_decay, (1 + self._step) / (10 + self._step))
-        for name, average in self._average.items():
-            average.lerp_(self._weights[name], 1 - decay)
-        self._step += 1
-
-    @contextmanager
-    def averaged(self) -> Generator[None]:
-        """Within the block, the network has the averaged weights, if there are any."""
-        self._swap()
-        try:
-            yield
-        finally:
-            self._swap()
-
-    @torch.no_grad()
-    def _swap(self) -> None:
-        for name, average in self._average.items():
-            learned = self._weights[name].detach().clone()
-            self._weights[name].copy_(average)
-            average.copy_(learned)
-
-    def _copies(self) -> dict[str, Tensor]:
-        return {name: weight.detach().clone() for name, weight in self._weights.items()}
-
-
-def _temperature(settings: Settings, epoch: int) -> float:
-    if settings.annealing == 1:
-        return settings.temperature
-    return max(_LOWEST_TEMPERATURE, settings.temperature * settings.annealing**epoch)
-
-
-def _learn(network: Network, learn: Batches, optimizer: _Optimizer, seed: int, epoch: int) -> float:
-    """Learn from every claim once; returns the mean loss."""
-    network.train()
-    total = terms = 0.0
-    for batch in learn.shuffled(seed, epoch):
-        loss = network.loss(batch.x, batch.gold, batch.mask)
-        loss.backward()
-        count = float(network.loss_terms(batch.gold, batch.mask))
-        total, terms = total + float(loss.detach()) * count, terms + count
-        if not math.isfinite(total):
-            return math.nan  # no later step can repair the weights
-        optimizer.step()
-    return total / max(1.0, terms)
-
-
-@torch.no_grad()
-def _mean_loss(network: Network, batches: Batches) -> float | None:
-    network.eval()
-    total = terms = 0.0
-    for batch in batches.once():
-        count = float(network.loss_terms(batch.gold, batch.mask))
-        total += float(network.loss(batch.x, batch.gold, batch.mask)) * count
-        terms += count
-    return total / terms if terms and math.isfinite(total) else None
-
-
-def _selected(network: Network, batches: Batches) -> tuple[Picks, NDArray[np.bool_]]:
-    network.eval()
-    picks = np.full((len(batches.table), LARGEST_K), -1, np.int64)
-    for batch in batches.once():
-        indices = network.select(batch.x, batch.mask, LARGEST_K).indices
-        picks[batch.rows, : indices.shape[1]] = np.asarray(indices.cpu())
-    return picks, batches.table.wanted
+    reports = fit(network, learn, settings.fit_config(seed), validation=choose)
+    epochs = [Epoch.of(report) for report in reports]
+    best = max(range(len(epochs)), key=lambda number: epochs[number].recall)
+    last, patience = len(epochs) - 1, settings.patience
+    if last == settings.epochs:
+        return epochs, best, "all epochs are done"
+    if patience and last - best >= patience:
+        return epochs, best, f"no improvement in {patience} epochs"
+    return epochs, best, f"not finite in epoch {len(epochs)}"
 
 
 @dataclass(frozen=True)
@@ -335,13 +217,12 @@ def train_one(run: Run, features: Path, folder: Path, device: str) -> None:
         learn = learn.rows(np.sort(random.permutation(len(learn))[: settings.claims]))
     learn, choose = (_varied(table, settings.candidates) for table in (learn, choose))
     network = build_network(settings, learn.claims.shape[1], run.seed).to(device)
-    choosing = Batches(choose, settings.batch_size, device)
-    learning = Batches(learn, settings.batch_size, device)
-    epochs, best_epoch, stopped = fit(network, learning, choosing, settings, run.seed)
+    learn, choose = learn.changed(device=device), choose.changed(device=device)
+    epochs, best_epoch, stopped = train(network, learn, choose, settings, run.seed)
     folder.mkdir(parents=True, exist_ok=True)
     if run.is_reported:
         picks = {
-            name: select_all(network, Batches(table, settings.batch_size, device)).astype(np.int16)
+            name: select_all(network, table.changed(device=device), LARGEST_K)[0].astype(np.int16)
             for name, table in _reported(features / run.kind).items()
         }
         np.savez_compressed(folder / PICKS, **picks)  # pyright: ignore[reportArgumentType]
@@ -353,7 +234,7 @@ def train_one(run: Run, features: Path, folder: Path, device: str) -> None:
         "stopped": stopped,
         "parameters": parameter_count(network),
         "machine": _machine(device),
-        "accepted": _accepted_share(network, choosing),
+        "accepted": _accepted_share(network, choose),
         "others_per_gold": others_per_gold(learn),
         "epochs": [asdict(epoch) for epoch in epochs],
     }
@@ -367,16 +248,16 @@ def _begin_worker(threads: int) -> None:
 
 
 @cache
-def _tables(folder: Path) -> tuple[Table, Table]:
-    return Table.load(folder / "learn.npz"), Table.load(folder / "choose.npz")
+def _tables(folder: Path) -> tuple[ClaimTable, ClaimTable]:
+    return ClaimTable.load(folder / "learn.npz"), ClaimTable.load(folder / "choose.npz")
 
 
 @cache
-def _reported(folder: Path) -> dict[str, Table]:
-    return harder_sets(Table.load(folder / "report.npz"))
+def _reported(folder: Path) -> dict[str, ClaimTable]:
+    return harder_sets(ClaimTable.load(folder / "report.npz"))
 
 
-def _varied(table: Table, candidates: str) -> Table:
+def _varied(table: ClaimTable, candidates: str) -> ClaimTable:
     if candidates == "as they are":
         return table
     if candidates == "1 per gold":
@@ -385,12 +266,12 @@ def _varied(table: Table, candidates: str) -> Table:
 
 
 @torch.no_grad()
-def _accepted_share(network: Network, batches: Batches) -> float | None:
+def _accepted_share(network: Network, table: ClaimTable) -> float | None:
     """The share of sentences that a pointwise encoder calls evidence: a probability over ½."""
     if not isinstance(network, PointwiseNetwork):
         return None
     accepted = total = 0
-    for batch in batches.once():
+    for _, batch in table.once(256):
         scores = network.scores(batch.x, batch.mask)[batch.mask]
         accepted += int((scores > 0).sum())
         total += len(scores)

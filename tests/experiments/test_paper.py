@@ -17,15 +17,14 @@ import torch
 
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.errors import BrokenInput, InvalidInput
-from dgn.learn import UnfoldedGreedy
+from dgn.learn import UnfoldedGreedy, select_all
 from experiments.paper.__main__ import main
 from experiments.paper.data import example_of, read_claims, read_layout, read_pages
 from experiments.paper.features import (
     ONE_PAGE,
     PAPER,
     UNIT,
-    Batches,
-    Table,
+    ClaimTable,
     embedder,
     joined,
     make_table,
@@ -68,7 +67,7 @@ from experiments.paper.published import (
 from experiments.paper.several_pages import report as several_pages
 from experiments.paper.small import write_world
 from experiments.paper.stories import STORIES, read_quotes
-from experiments.paper.training import fit, read_run, select_all
+from experiments.paper.training import read_run, train
 
 SHARED = Path(__file__).parents[3] / "shared"
 FEW = ["--trials", "1", "--seeds", "2", "--study-seeds", "1", "--epochs", "1"]
@@ -96,7 +95,13 @@ def test_from_official_files_to_the_report(
     assert "reported on paper_test.jsonl" in report
     assert "40 training claims, 12 reported claims" in report
     assert "K = 7 covers 100.0% of the training claims and 100.0% of the reported ones" in report
-    for title in ("Table 1", "Table 2", "What the greedy layers add", "Class imbalance", "Soft"):
+    for title in (
+        "ClaimTable 1",
+        "ClaimTable 2",
+        "What the greedy layers add",
+        "Class imbalance",
+        "Soft",
+    ):
         assert f"## {title}" in report
     assert "worked as" not in report, "numbers and plots, no data"
     numbers = json.loads((out / "report" / "report.json").read_text())
@@ -121,8 +126,8 @@ def test_from_official_files_to_the_report(
     assert (out / "report" / "report.md").read_text() == report
     # What was picked on the way is what the saved network selects.
     run = read_run(out / "runs/table/DGN--tuned-seed1")
-    features = Table.load(out / "features" / UNIT / "report.npz")
-    picks = select_all(run.network(features.claims.shape[1]), Batches(features))
+    features = ClaimTable.load(out / "features" / UNIT / "report.npz")
+    picks = select_all(run.network(features.claims.shape[1]), features, 7)[0]
     assert (picks == run.picks()[ONE_PAGE]).all()
 
 
@@ -272,13 +277,13 @@ def test_vectors_of_words(tmp_path: Path, suffix: str) -> None:
     assert all_tokens[0] == pytest.approx([5 / 3, 5 / 3]), "punctuation counts"
 
 
-def small_table(*, unit: bool = False) -> Table:
+def small_table(*, unit: bool = False) -> ClaimTable:
     """Four claims about three pages of two or three sentences."""
     random = np.random.default_rng(0)
     claims, sentences = random.random((4, 5)), random.random((8, 5))
     if unit:
         claims /= np.linalg.norm(claims, axis=1, keepdims=True)
-    return Table(
+    return ClaimTable(
         claims.astype(np.float16),
         sentences.astype(np.float16),
         np.array([0, 3, 5, 8, 11]),
@@ -319,11 +324,8 @@ def test_joined_claims_have_the_gold_of_both(unit: bool) -> None:
 
 def test_batches_have_every_claim_once_and_x_is_the_product() -> None:
     table = small_table()
-    batches = Batches(table, 2)
-    for epoch in (batches.once(), batches.shuffled(0, 3)):
-        rows = np.concatenate([batch.rows for batch in epoch])
-        assert sorted(rows.tolist()) == [0, 1, 2, 3]
-    batch = batches.batch(np.array([1, 2]))
+    assert sorted(np.concatenate([rows for rows, _ in table.once(2)]).tolist()) == [0, 1, 2, 3]
+    batch = table.batch(np.array([1, 2]))
     assert batch.mask.tolist() == [[True, True, False], [True, True, True]]
     expected = table.claims[2].astype(np.float32) * table.sentences[6].astype(np.float32)
     assert batch.x[1, 1].numpy() == pytest.approx(expected)
@@ -352,7 +354,7 @@ def test_a_network_learns_and_keeps_its_best_epoch() -> None:
     claims, sentences = random.random((40, 6)), random.random((200, 6))
     gold = np.zeros((40, 5), bool)
     gold[np.arange(40), (claims[:, None] * sentences.reshape(40, 5, 6))[..., 0].argmax(1)] = True
-    table = Table(
+    table = ClaimTable(
         claims.astype(np.float16),
         sentences.astype(np.float16),
         np.arange(0, 201, 5),
@@ -360,14 +362,14 @@ def test_a_network_learns_and_keeps_its_best_epoch() -> None:
         gold.ravel(),
     )
     settings = Settings(widths=(8, 4), learning_rate=0.02, epochs=12, batch_size=8, patience=0)
-    for changes in ({}, {"adamw": True, "cosine": True, "ema_decay": 0.9, "annealing": 0.9}):
+    for changes in ({}, {"weight_decay": 0.01, "cosine": True, "ema_decay": 0.9, "annealing": 0.9}):
         network = build_network(replace(settings, **changes), 6, 0)
-        epochs, best, stopped = fit(network, Batches(table), Batches(table), settings, 0)
+        epochs, best, stopped = train(network, table, table, replace(settings, **changes), 0)
         assert stopped == "all epochs are done"
         assert len(epochs) == 13
         assert epochs[best].recall == max(epoch.recall for epoch in epochs)
         assert epochs[best].recall > epochs[0].recall
-        picks = select_all(network, Batches(table))
+        picks = select_all(network, table, 7)[0]
         assert (picks[:, 0] == gold.argmax(1)).mean() == pytest.approx(epochs[best].recalls[0])
 
 
@@ -427,7 +429,7 @@ def test_the_plan_of_the_tables() -> None:
 def test_groups_of_claims_and_what_gold_has_in_common() -> None:
     random = np.random.default_rng(0)
     count = 60
-    table = Table(
+    table = ClaimTable(
         random.random((count, 4)).astype(np.float16),
         random.random((6 * count, 4)).astype(np.float16),
         np.arange(0, 6 * count + 1, 6),
@@ -450,7 +452,7 @@ def test_groups_of_claims_and_what_gold_has_in_common() -> None:
 
 def test_greedy_reaches_a_share_of_the_true_optimum() -> None:
     random = np.random.default_rng(1)
-    table = Table(
+    table = ClaimTable(
         random.random((5, 4)).astype(np.float16),
         random.random((40, 4)).astype(np.float16),
         np.arange(0, 41, 8),
@@ -506,9 +508,10 @@ def test_what_k_covers_of_the_real_claims() -> None:
 def test_a_table_survives_a_file(tmp_path: Path) -> None:
     table = small_table()
     table.save(tmp_path / "t.npz")
-    loaded = Table.load(tmp_path / "t.npz")
+    loaded = ClaimTable.load(tmp_path / "t.npz")
     assert all(
-        (a == b).all() for a, b in zip(vars(table).values(), vars(loaded).values(), strict=True)
+        (a == b).all()
+        for a, b in zip(table.arrays().values(), loaded.arrays().values(), strict=True)
     )
 
 
