@@ -261,7 +261,7 @@ def train(settings: Settings, kinds: Sequence[Sequence[Row]]) -> FacetWeights:
     """The facets, trained on these kinds of text."""
     sizes = FacetSizes(kinds[0][0].matches["about"].shape[0], settings.projection, settings.hidden)
     network = MixtureNetwork(sizes, settings)
-    relevance, function = network.encoder.network_parameters()
+    relevance, function = network.module.network_parameters()
     rate = settings.learning_rate
     started = time.monotonic()
 
@@ -285,7 +285,7 @@ def train(settings: Settings, kinds: Sequence[Sequence[Row]]) -> FacetWeights:
         {"params": function, "lr": rate * settings.function_rate},
     ]
     fit(network, table, config, show, groups=groups)
-    return network.encoder.learned()
+    return network.module.learned()
 
 
 @final
@@ -328,8 +328,6 @@ class MixtureNetwork(SelectionNetwork):
         settings: How it is trained.
     """
 
-    encoder: FacetModule
-
     def __init__(self, sizes: FacetSizes, settings: Settings) -> None:
         super().__init__()
         start = start_weights(sizes, settings.seed)
@@ -338,14 +336,23 @@ class MixtureNetwork(SelectionNetwork):
         self._criterion, self._settings = LayerwiseCrossEntropy("set"), settings
         # What is learned about a word comes from facts: its vector would remember the texts.
         weight = self.encoder.get_parameter("word_weight")
+        is_fact = torch.ones_like(weight)
+        is_fact[: sizes.dimension] = 0
+
+        def facts_alone(gradient: Tensor) -> Tensor:
+            return gradient * is_fact
+
         if weight.requires_grad:
-            is_fact = torch.ones_like(weight)
-            is_fact[: sizes.dimension] = 0
-            weight.register_hook(lambda gradient: gradient * is_fact)
+            weight.register_hook(facts_alone)
+
+    @property
+    def module(self) -> FacetModule:
+        """The encoder."""
+        return cast("FacetModule", self.encoder)
 
     def loss(self, x: tuple[Matches, Tensor], gold: Tensor, mask: Tensor | None = None) -> Tensor:
         matches, teacher = x
-        facets, settings = self.encoder.facets(matches), self._settings
+        facets, settings = self.module.facets(matches), self._settings
         real = matches.mask if mask is None else mask
         loss = self._criterion(self.greedy(*facets.function(real)), gold)
         relevance = relevance_loss(facets.logits, gold, real, teacher, settings.teacher_share)
