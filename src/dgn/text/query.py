@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.errors import InvalidInput
-from dgn.text.languages import ENGLISH, checked_language, found_language, query_language
+from dgn.text.detection import found_language, query_language
+from dgn.text.languages import ENGLISH, checked_language
 from dgn.text.repeats import letters_of, same_text_key
 from dgn.text.sentences import split_sentences
 from dgn.text.words import has_words

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from dgn.core.functions import Items, SetFunction
 from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput
+from dgn.text.detection import query_language
 from dgn.text.encoder import PreparedPassages
 from dgn.text.facets.compiled import Formulas
 from dgn.text.facets.reading import order_of, tables_of_queries
-from dgn.text.languages import ENGLISH, LANGUAGE_CODES, query_language
+from dgn.text.languages import ENGLISH, LANGUAGE_CODES
 from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
 from dgn.text.vectors import SubwordVectors

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from dgn.core.native.facets import QueryWords, WordTable, query_words
 from dgn.errors import InvalidInput
-from dgn.text.languages import ENGLISH, query_language
+from dgn.text.detection import query_language
+from dgn.text.languages import ENGLISH
 from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
 from dgn.text.vocabulary import WordReader

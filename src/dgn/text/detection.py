@@ -14,8 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from dgn.text.languages.function_words import FUNCTION_WORDS, QUESTION_WORDS
-from dgn.text.languages.language import ENGLISH, find_language
+from dgn.text.languages import ENGLISH, LANGUAGE_CODES, find_language, word_list
 from dgn.text.words import FUNCTION_WORDS as ENGLISH_WORDS
 from dgn.text.words import MARKS_AROUND, pieces_of
 
@@ -258,7 +257,9 @@ def _by_votes(pieces: Sequence[str], codes: tuple[str, ...] | None) -> str | Non
 def _votes() -> dict[str, tuple[str, ...]]:
     """The languages that each function word belongs to."""
     found: dict[str, list[str]] = {word: [ENGLISH] for word in sorted(ENGLISH_WORDS)}
-    for code in FUNCTION_WORDS:
+    for code in LANGUAGE_CODES:
+        if code == ENGLISH:
+            continue
         for word in sorted(find_language(code).function_words - _ALSO_ENGLISH):
             found.setdefault(word, []).append(code)
     is_latin_letter = re.compile("[a-z]")
@@ -285,16 +286,16 @@ def _foreign() -> frozenset[str]:
     """Function words of other languages in Latin letters that English text does not have."""
     common = ENGLISH_WORDS | _ALSO_ENGLISH | _IN_NAMES
 
-    def words_of(lists: dict[str, str]) -> set[str]:
+    def words_of(name: str) -> set[str]:
         return {
             word
-            for words in lists.values()
-            for word in words.split()
+            for code in LANGUAGE_CODES
+            for word in word_list(code, name)
             if word not in common and len(word) > 1 and not _OTHER_SCRIPT.search(word)
         }
 
-    asking = words_of(QUESTION_WORDS)
-    return frozenset(words_of(FUNCTION_WORDS) | asking | {word.capitalize() for word in asking})
+    asking = words_of("question_words")
+    return frozenset(words_of("function_words") | asking | {word.capitalize() for word in asking})
 
 
 _FOREIGN = _foreign()

@@ -1,4 +1,8 @@
-"""The words of a language other than English: what is one word, and when are two words the same?
+"""The words of other languages than English: what is one word, and when are two words the same?
+
+`detection` finds the language of a text; English is read by `words`, and the functions here take
+any language. The word lists are in languages.json. They are short on purpose: a function word says
+nothing about what a text is about.
 
 Words are compared without case and, where the spelling varies in practice, without accents. A
 language without spaces between its words is read character by character: a pair of characters that
@@ -7,65 +11,35 @@ stand together in the query counts more where they stand together in the passage
 
 from __future__ import annotations
 
+import importlib.resources
 import itertools
+import json
 import re
 import unicodedata
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.errors import InvalidInput
-from dgn.text.languages.function_words import FUNCTION_WORDS, QUESTION_WORDS
+from dgn.text import words as english
 from dgn.text.vectors import unit_rows
 from dgn.text.words import LONGEST_WORD, is_number, is_year, snowball, value_of, word_pattern
 
 ENGLISH = "en"
 """English is read by `dgn.text.words`, and its words have vectors that know their meaning."""
 
-_LANGUAGES = {
-    # Code: name, Snowball's stemmer.
-    "ar": ("Arabic", "arabic"),
-    "bg": ("Bulgarian", ""),
-    "cs": ("Czech", "czech"),
-    "da": ("Danish", "danish"),
-    "de": ("German", "german"),
-    "el": ("Greek", "greek"),
-    "es": ("Spanish", "spanish"),
-    "fa": ("Persian", "persian"),
-    "fi": ("Finnish", "finnish"),
-    "fr": ("French", "french"),
-    "he": ("Hebrew", ""),
-    "hi": ("Hindi", "hindi"),
-    "hu": ("Hungarian", "hungarian"),
-    "hy": ("Armenian", "armenian"),
-    "id": ("Indonesian", "indonesian"),
-    "it": ("Italian", "italian"),
-    "ja": ("Japanese", ""),
-    "km": ("Khmer", ""),
-    "ko": ("Korean", ""),
-    "lo": ("Lao", ""),
-    "my": ("Burmese", ""),
-    "nl": ("Dutch", "dutch"),
-    "no": ("Norwegian", "norwegian"),
-    "pl": ("Polish", "polish"),
-    "pt": ("Portuguese", "portuguese"),
-    "ro": ("Romanian", "romanian"),
-    "ru": ("Russian", "russian"),
-    "sv": ("Swedish", "swedish"),
-    "ta": ("Tamil", "tamil"),
-    "th": ("Thai", ""),
-    "tr": ("Turkish", "turkish"),
-    "uk": ("Ukrainian", ""),
-    "und": ("a language that is not listed", ""),
-    "vi": ("Vietnamese", ""),
-    "zh": ("Chinese", ""),
-}
-LANGUAGE_CODES = (ENGLISH, *_LANGUAGES)
+_LISTS: dict[str, Any] = json.loads(
+    importlib.resources.files("dgn.text").joinpath("languages.json").read_text(encoding="utf-8")
+)
+"""By code: the name of a language, its Snowball stemmer, its function words, the words that ask,
+and words of negation; for English, words for numbers and opposites, too."""
+
+LANGUAGE_CODES = tuple(_LISTS)
 """The codes of ISO 639-1 that can be given; "und" is any other language in its own script."""
 
 _ALIASES = {"nb": "no", "nn": "no", "iw": "he", "in": "id"}
@@ -137,20 +111,25 @@ class Language:
     @property
     def name(self) -> str:
         """The name of the language in English."""
-        return _LANGUAGES[self.code][0]
+        return str(_LISTS[self.code]["name"])
 
     @cached_property
     def function_words(self) -> frozenset[str]:
         """Words without content, as `read` returns them; those that ask are among them."""
-        return self._read_list(FUNCTION_WORDS) | self.question_words
+        return self._read_list("function_words") | self.question_words
 
     @cached_property
     def question_words(self) -> frozenset[str]:
         """Words that say what is asked for, as `read` returns them."""
-        return self._read_list(QUESTION_WORDS)
+        return self._read_list("question_words")
 
-    def _read_list(self, lists: dict[str, str]) -> frozenset[str]:
-        words = {self.read(word) for word in lists.get(self.code, "").split()}
+    @cached_property
+    def negations(self) -> frozenset[str]:
+        """Words that deny, as `read` returns them."""
+        return self._read_list("negations")
+
+    def _read_list(self, name: str) -> frozenset[str]:
+        words = {self.read(word) for word in word_list(self.code, name)}
         if self.code in _WITHOUT_ACCENTS:
             words |= set(map(_without_accents, words))
         return frozenset(words)
@@ -239,6 +218,28 @@ def checked_language(code: object) -> str:
     raise InvalidInput("language", found=f"{code!r:.40}", allowed=allowed)
 
 
+def word_list(code: str, name: str) -> list[str]:
+    """One of the lists of a language, such as its `function_words`; empty if there is none."""
+    return str(_LISTS[code].get(name, "")).split()
+
+
+@cache
+def english_opposites() -> dict[str, tuple[tuple[int, int], ...]]:
+    """For each English word that has an opposite, the pairs it belongs to, and the side of each."""
+    sides: dict[str, list[tuple[int, int]]] = {}
+    for number, pair in enumerate(_LISTS[ENGLISH]["opposites"]):
+        for side, words in enumerate(pair):
+            for word in words.split():
+                sides.setdefault(word, []).append((number, side))
+    return {word: tuple(places) for word, places in sides.items()}
+
+
+@cache
+def english_numbers() -> dict[str, str]:
+    """The value of each English word for a number."""
+    return dict(_LISTS[ENGLISH]["numbers"])
+
+
 def spelling_vectors(words: Sequence[str], dimension: int) -> NDArray[np.float32]:
     """[words, dimension], of length 1: near for words that have many runs of letters in common.
 
@@ -293,7 +294,7 @@ def _stem(code: str, word: str) -> str:
         word = word.partition("'")[0] or word
     if code == "ko":
         return _without_particle(word)
-    algorithm = _LANGUAGES[code][1]
+    algorithm = _LISTS[code].get("stemmer")
     found = snowball(algorithm).stem(word) if algorithm else word
     if code == "hi" and word.endswith(_FEMININE):  # a girl, लड़की, is not a boy, लड़का
         found += _FEMININE[0]
@@ -318,3 +319,24 @@ def _without_particle(word: str) -> str:
     """A Korean word without the particle that is written as its end."""
     found = _PARTICLES.search(word)
     return word[: found.start()] if found and found.start() >= 2 else word
+
+
+def written_words(text: str, language: str = ENGLISH) -> list[str]:
+    """The words of a text as they are written, in order.
+
+    Examples:
+        >>> written_words("L'eau de l'étang, 20 000 litres", "fr")
+        ['L', 'eau', 'de', 'l', 'étang', '20000', 'litres']
+    """
+    if language == ENGLISH:
+        return english.written_words(text)
+    own = find_language(language)
+    return [word for piece in own.pieces(english.pieces_of(text)) for word in own.written(piece)]
+
+
+def stems_of(text: str, language: str = ENGLISH) -> frozenset[str]:
+    """The stems of all words of a text."""
+    if language == ENGLISH:
+        return english.stems_of(text)
+    own = find_language(language)
+    return frozenset(own.stem(own.read(word)) for word in written_words(text, language))
