@@ -46,6 +46,7 @@ from dgn.text.facets.matching import Matches, QueryMatches, TextVectors, match_q
 from dgn.text.facets.reading import order_of, read_queries, texts_of
 from dgn.text.languages import ENGLISH
 from dgn.text.query import Passage, Query
+from dgn.text.similarity import Contents, contents_of
 from dgn.text.spelling import normalized, title_text
 from dgn.text.vectors import token_idf
 from dgn.text.vocabulary import WordReader
@@ -304,6 +305,9 @@ class MiniLMEncoder(Encoder):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
+
+    def contents(self, texts: Sequence[str], language: str, *, has_query: bool = True) -> Contents:
+        return contents_of(self.reader, texts, language, has_query=has_query)
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:

@@ -12,6 +12,9 @@ from dgn.errors import InvalidInput
 
 DEFAULT_K = 5
 
+DEFAULT_BREADTH = 0.0
+"""Chosen on training parts: experiments/aspects.py."""
+
 
 @dataclass(frozen=True, repr=False)
 class Limits:
@@ -36,6 +39,9 @@ class Limits:
         max_per_document: Select at most this many passages of one document; of loose passages, of
             those with the same title.
         max_per_group: Select at most this many passages of each of the query's `groups`.
+        breadth: How much it counts that the selected passages represent all passages, and do not
+            repeat each other in other words: from 0, where the words of the query alone count, to
+            1, where nothing else does. None for the default.
 
     Raises:
         InvalidInput: A value is not what is described here.
@@ -53,6 +59,7 @@ class Limits:
     score_weight: float | None = None
     max_per_document: int | None = None
     max_per_group: int | None = None
+    breadth: float | None = None
 
     def __post_init__(self) -> None:
         checked = {
@@ -61,6 +68,7 @@ class Limits:
             "stop_at": _within("stop_at", self.stop_at, "greater than 0 and at most 1"),
             "min_relevance": _within("min_relevance", self.min_relevance, "from 0 to 1"),
             "score_weight": _within("score_weight", self.score_weight, "at least 0"),
+            "breadth": _within("breadth", self.breadth, "from 0 to 1"),
             "max_per_document": _count("max_per_document", self.max_per_document),
             "max_per_group": _count("max_per_group", self.max_per_group),
         }
@@ -110,6 +118,7 @@ class LimitArguments(TypedDict, total=False):
     score_weight: float | None
     max_per_document: int | None
     max_per_group: int | None
+    breadth: float | None
 
 
 _RANGES: dict[str, Callable[[float], bool]] = {
@@ -117,6 +126,7 @@ _RANGES: dict[str, Callable[[float], bool]] = {
     "stop_at": lambda x: 0 < x <= 1,
     "min_relevance": lambda x: 0 <= x <= 1,
     "score_weight": lambda x: 0 <= x < math.inf,
+    "breadth": lambda x: 0 <= x <= 1,
 }
 
 

@@ -37,7 +37,8 @@ def explained(selection: PassageSelection) -> Explanation:
         most = selection.limits.most(len(query.passages))
         (constraints,) = Constraints.of_sets(items.mask, most, single=True)
     context = None if selection.given is None else context_of(f, selection.given)
-    steps, left = replay(f, items, selection, constraints, context)
+    searched = items if selection.new is None else selection.new
+    steps, left = replay(f, searched, selection, constraints, context)
     covered = covered_features(f, items, selection.indices, selection.given)
     facets = selection.facets if covered is not None else ()
     shares, weights = covered or (np.zeros((len(selection) + 1, 0)), np.zeros(0))

@@ -74,6 +74,8 @@ class PassageSelection(Selection):
         items: The passages as items of it, without those that repeat others.
         constraints: Which sets were allowed; None if k alone limited the search.
         given: The texts that are given with the query, as items; None if there are none.
+        new: The passages as they were searched, without what given texts have said; None if that
+            is nothing.
         tokens: The tokens of each passage; None without a token limit.
     """
 
@@ -84,6 +86,7 @@ class PassageSelection(Selection):
     items: Items = field(repr=False, compare=False)
     constraints: Constraints | None = field(repr=False, compare=False)
     given: Items | None = field(repr=False, compare=False)
+    new: Items | None = field(repr=False, compare=False, default=None)
     tokens: tuple[int, ...] | None = field(repr=False, compare=False, default=None)
 
     @property

@@ -14,7 +14,8 @@ import numpy as np
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
-from dgn.selector.limits import LimitArguments, Limits, integer
+from dgn.selector.breadth import with_breadth, without_given
+from dgn.selector.limits import DEFAULT_BREADTH, LimitArguments, Limits, integer
 from dgn.selector.result import PassageSelection
 from dgn.selector.scores import with_scores
 from dgn.selector.search import (
@@ -270,6 +271,42 @@ class Selector:
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
         objective, items, given = with_scores(queries, objective, items, limits.score_weight, given)
+        breadth = DEFAULT_BREADTH if limits.breadth is None else limits.breadth
+        if breadth == 0 and given is None:
+            return self._searched(queries, objective, items, limits)
+        selected: list[PassageSelection] = []
+        for row, query in enumerate(queries):
+            f, passages = of_query(queries, objective, items, row)
+            present = given.of_set(row) if given is not None and query.given else None
+            new = None
+            if present is not None:
+                new = without_given(self.encoder, query, passages)
+            if breadth > 0:
+                f, passages, present, new = with_breadth(
+                    self.encoder, query, f, passages, present, breadth, new
+                )
+            selected += self._searched([query], f, passages, limits, present, new)
+        return selected
+
+    def _searched(
+        self,
+        queries: Sequence[Query],
+        objective: SetFunction,
+        items: Items,
+        limits: Limits,
+        given: Items | None = None,
+        new: Items | None = None,
+    ) -> list[PassageSelection]:
+        """Search for queries whose function is complete; with given texts, for one query.
+
+        Args:
+            queries: The queries.
+            objective: Their function.
+            items: Their passages.
+            limits: How much to select.
+            given: The given texts, as items.
+            new: The passages without what given texts have said; None if that is nothing.
+        """
         rows = [of_query(queries, objective, items, row) for row in range(len(queries))]
         tokens = [token_counts(query, limits, self.encoder) for query in queries]
         constraints = [
@@ -279,7 +316,7 @@ class Selector:
         selections = search_passages(
             queries,
             objective,
-            items,
+            items if new is None else new,
             constraints,
             limits,
             given=given,
@@ -288,10 +325,9 @@ class Selector:
         )
         selected: list[PassageSelection] = []
         for row, (query, selection) in enumerate(zip(queries, selections, strict=True)):
-            present = given.of_set(row) if given is not None and query.given else None
             if limits.stop_at is not None:
                 selection = stopped_early(
-                    query, *rows[row], constraints[row], limits, selection, present
+                    query, *rows[row], constraints[row], limits, selection, given
                 )
             selected.append(
                 PassageSelection(
@@ -302,7 +338,8 @@ class Selector:
                     self.encoder.facets,
                     *rows[row],
                     constraints[row],
-                    present,
+                    given,
+                    new,
                     None if (counts := tokens[row]) is None else tuple(counts),
                 )
             )

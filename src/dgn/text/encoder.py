@@ -13,7 +13,7 @@ import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.text.languages import ENGLISH
 from dgn.text.query import Passage, Query
+
+if TYPE_CHECKING:
+    from dgn.text.similarity import Contents
 
 ReadArrays = Callable[[Mapping[str, tuple[int, ...]]], dict[str, NDArray[Any]]]
 """Reads the arrays of a model folder, given the shape that each must have."""
@@ -110,6 +113,19 @@ class Encoder(ABC):
             InvalidInput: The arrays do not fit together.
         """
         del arrays
+        return None
+
+    def contents(
+        self, texts: Sequence[str], language: str, *, has_query: bool = True
+    ) -> Contents | None:
+        """What some texts say beyond the query, for `breadth`; None if the encoder cannot tell.
+
+        Args:
+            texts: The query, if there is one; the passages; given texts.
+            language: The language in which they are read.
+            has_query: Whether the first text is a query.
+        """
+        del texts, language, has_query
         return None
 
     @staticmethod

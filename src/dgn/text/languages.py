@@ -223,6 +223,9 @@ def word_list(code: str, name: str) -> list[str]:
     return str(_LISTS[code].get(name, "")).split()
 
 
+ENGLISH_NEGATIONS = frozenset(word_list(ENGLISH, "negations"))
+
+
 @cache
 def english_opposites() -> dict[str, tuple[tuple[int, int], ...]]:
     """For each English word that has an opposite, the pairs it belongs to, and the side of each."""

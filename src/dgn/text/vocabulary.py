@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 
 from dgn.array_files import MappedArray
 from dgn.core import native
-from dgn.core.native.facets import WordTable, describe_words
-from dgn.text.languages import ENGLISH, Language, find_language, spelling_vectors
+from dgn.core.native.facets import WordSigns, WordTable, describe_words
+from dgn.text.languages import (
+    ENGLISH,
+    ENGLISH_NEGATIONS,
+    Language,
+    english_numbers,
+    english_opposites,
+    find_language,
+    spelling_vectors,
+)
 from dgn.text.vectors import SubwordVectors, unit_rows
 from dgn.text.words import (
     FUNCTION_WORDS,
@@ -31,6 +39,7 @@ from dgn.text.words import (
     pieces_of,
     split_piece,
     stem,
+    value_of,
 )
 
 _LONGEST_PIECE = 64
@@ -42,6 +51,12 @@ _FIRST_ROWS = 2**15
 
 _FREE_ROWS = 4096
 """Rows after the stored words, for those of queries."""
+
+_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
+"""An English word with one of these denies the word without it: unsafe, impossible, disagree."""
+
+_SHORTEST_DENIED = 4
+"""Shorter words are too often something else with such a beginning: into, imam, until."""
 
 FACTS = 5
 """IDF; whether it is a number, a year, a function word, a question word."""
@@ -166,6 +181,7 @@ class _Memory:
             arrays = (table.vectors, table.facts, table.stem)
             self._vectors, self._facts, self._stem_of = map(_writable, arrays)
         self._stored = len(self._words)
+        self._signs: dict[int, WordSigns] = {}
 
     @property
     def is_full(self) -> bool:
@@ -232,7 +248,7 @@ class _Memory:
     def table(self) -> WordTable:
         """What is known about all words that were met so far."""
         with self._lock:  # the arrays may be exchanged for larger ones
-            return WordTable(self._vectors, self._facts, self._stem_of)
+            return WordTable(self._vectors, self._facts, self._stem_of, self._signs)
 
     def _learn(self, pieces: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """Remember pieces; those that are too long to be remembered are returned."""
@@ -274,6 +290,30 @@ class _Memory:
         numbers = self._stems
         self._stem_of[own] = [numbers.setdefault(one, len(numbers)) for one in stems]
         self._words |= dict(zip(new, range(first, end), strict=True))
+        for row, word in enumerate(new, first):
+            self._add_signs(row, word, language)
+
+    def _add_signs(self, row: int, word: str, language: Language | None) -> None:
+        """Remember what a new word may contradict another text with."""
+        word = word.partition(":")[2] if language is not None else word
+        number = value_of(word).replace(",", "") if is_number(word) and word[-1].isdigit() else ""
+        if language is not None:
+            signs = WordSigns(number, word in language.negations)
+        else:
+            number = number or english_numbers().get(word, "")
+            negates = word in ENGLISH_NEGATIONS or word.endswith("n't")
+            denied = -1
+            if len(word) >= _SHORTEST_DENIED:
+                for prefix in _PREFIXES:
+                    if word.startswith(prefix):
+                        denied = self._words.get(word[len(prefix) :], denied)
+                    other = self._words.get(prefix + word)
+                    if other is not None:
+                        known = self._signs.get(other, WordSigns())
+                        self._signs[other] = known._replace(denied=row)
+            signs = WordSigns(number, negates, english_opposites().get(word, ()), denied)
+        if signs != WordSigns():
+            self._signs[row] = signs
 
     def _describe_english(self, new: Sequence[str], own: slice) -> Iterable[str]:
         """Fill in the vectors and the facts of new words; their stems are returned."""

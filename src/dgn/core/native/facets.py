@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,22 @@ _MANY_WORDS = 4096
 _QUERIES_PER_THREAD = 16
 
 
+class WordSigns(NamedTuple):
+    """What a word may contradict another text with.
+
+    Attributes:
+        number: The value of a number, such as "5"; empty if it is none.
+        negates: Whether it is a word of negation.
+        sides: The pairs of opposites that it belongs to, and its side in each.
+        denied: The row of the word that it denies, as "unsafe" denies "safe"; −1 if there is none.
+    """
+
+    number: str = ""
+    negates: bool = False
+    sides: tuple[tuple[int, int], ...] = ()
+    denied: int = -1
+
+
 @dataclass(frozen=True, eq=False)
 class WordTable:
     """What is known about words; a word is a row.
@@ -30,11 +46,13 @@ class WordTable:
         vectors: [words, dimension], float32, of length 1.
         facts: [words, 5], float32: IDF; number, year, function word, question word.
         stem: [words], equal for the forms of a word.
+        signs: By row, what a word may contradict another text with; most words have none.
     """
 
     vectors: NDArray[np.float32]
     facts: NDArray[np.float32]
     stem: NDArray[np.int64]
+    signs: Mapping[int, WordSigns] = field(default_factory=dict[int, WordSigns])
 
 
 @dataclass(frozen=True, eq=False)

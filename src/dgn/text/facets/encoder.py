@@ -31,6 +31,7 @@ from dgn.text.facets.index import IndexedWords
 from dgn.text.facets.reading import read_queries
 from dgn.text.languages import ENGLISH, find_language, written_words
 from dgn.text.query import Passage, Query
+from dgn.text.similarity import Contents, contents_of
 from dgn.text.vectors import SubwordVectors, open_vectors, token_idf
 from dgn.text.vocabulary import WordReader
 from dgn.text.words import FUNCTION_WORDS
@@ -101,6 +102,9 @@ class FacetEncoder(Encoder):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
+
+    def contents(self, texts: Sequence[str], language: str, *, has_query: bool = True) -> Contents:
+        return contents_of(self.reader, texts, language, has_query=has_query)
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:

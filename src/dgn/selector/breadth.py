@@ -1,0 +1,153 @@
+"""What passages say beyond the words of the query, as the second part of the function.
+
+    f = F + λ·P,   P(A) = Σ_u r_u · max_{a ∈ A ∪ G} K(u, a),   λ = b / (1 − b) · F(V) / P(V)
+
+F is the coverage of the query's words, P how well the selected passages (and the given texts G)
+represent all passages V, K the similarity of two of them, and r the relevance of a passage. b is
+`breadth`: 0 is F alone, and 1 is P alone. Both are monotone and submodular, and so is their sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Mixture, SetFunction
+from dgn.errors import InvalidInput
+from dgn.selector.coverage import relevance_of
+from dgn.text.encoder import Encoder
+from dgn.text.query import Query
+from dgn.text.similarity import Contents
+
+MOST_COMPARED = 512
+"""P is about at most so many passages, those with the largest first gain."""
+
+MOST_WITHOUT_QUERY = 20_000
+
+_LEAST_RELEVANCE = 0.01
+
+
+def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Contents:
+    """What the query, some of its passages, and the given texts say."""
+    texts = [query.texts[index] for index in indices.tolist()]
+    given = [passage.text for passage in query.given]
+    asked = [query.text] if query.text else []
+    contents = encoder.contents(
+        [*asked, *texts, *given], query.read_language, has_query=bool(asked)
+    )
+    if contents is None:
+        name = type(encoder).__name__
+        raise InvalidInput(
+            "breadth",
+            message=f"{name} does not say what passages are about (Encoder.contents), which "
+            "breadth above 0, given texts and selecting without a query need.",
+        )
+    if query.embeddings is None:
+        return contents
+    vectors = np.zeros((len(contents.words), query.embeddings.shape[1]), np.float32)
+    rows = indices + 1
+    vectors[: len(rows) + bool(asked)] = query.embeddings[[0, *rows] if asked else rows]
+    return replace(contents, vectors=vectors)
+
+
+def without_given(encoder: Encoder, query: Query, items: Items) -> Items:
+    """The passages of a query, each with the part of its features that no given text has said."""
+    indices = np.arange(len(query.passages))
+    copied = contents_of_query(encoder, query, indices).copies_of(len(query.given))
+    if not copied.any():
+        return items
+    left = np.ones((1, items.size, 1), items.features.dtype)
+    left[0, : len(copied), 0] = 1 - copied
+    return Items(items.features * left, items.mask)
+
+
+def with_breadth(
+    encoder: Encoder,
+    query: Query,
+    objective: SetFunction,
+    items: Items,
+    given: Items | None,
+    breadth: float,
+    new: Items | None = None,
+) -> tuple[Mixture, Items, Items | None, Items | None]:
+    """F + λP for one query.
+
+    Args:
+        encoder: What has read the query.
+        query: The query.
+        objective: F, with the caller's scores.
+        items: Its passages, without repeats.
+        given: The given texts, as items.
+        breadth: b, above 0.
+        new: The passages without what given texts have said; None if that is nothing.
+
+    Returns:
+        The function; and `items`, `given` and `new` with what they say as further features.
+    """
+    chosen = _most_promising(query, objective, items if new is None else new)
+    similar = contents_of_query(encoder, query, chosen).similarities(len(query.given))
+    count, width = len(chosen), items.features.shape[2]
+    relevance = np.maximum(relevance_of(objective, items)[chosen], _LEAST_RELEVANCE)
+    said = np.zeros((1, items.size, count), items.features.dtype)
+    said[0, chosen] = similar[:, :count].T
+
+    def widened(part: Items, more: NDArray[Any]) -> Items:
+        return Items(np.concatenate([part.features, more], axis=2), part.mask)
+
+    everything = np.asarray(items.mask, items.features.dtype)
+    whole = objective.value(objective.add(items, objective.empty(items), everything)).item()
+    weights = np.array([[0.0, 1.0]])
+    if breadth < 1 and whole > 0:
+        weights = np.array([[1.0, breadth / (1 - breadth) * whole / float(relevance.sum())]])
+    represented = FacilityLocation(relevance[None].astype(said.dtype))
+    mixture = Mixture(
+        (_with_weights(objective, width), represented),
+        weights.astype(said.dtype),
+        (slice(0, width), slice(width, width + count)),
+    )
+    if given is not None:
+        given = widened(given, similar[None, :, count:].swapaxes(1, 2))
+    return mixture, widened(items, said), given, None if new is None else widened(new, said)
+
+
+def without_query(encoder: Encoder, query: Query) -> tuple[FacilityLocation, Items, Items | None]:
+    """P alone, where rare kinds of passages count as much as common ones.
+
+    Returns:
+        The function, the passages, and the given texts.
+    """
+    count = len(query.passages)
+    if count > MOST_WITHOUT_QUERY:
+        raise InvalidInput(
+            "passages",
+            message=f"{count:,} passages are too many to be compared with each other; without a "
+            f"query, {MOST_WITHOUT_QUERY:,} are allowed. Use parts of them first, or pass a query.",
+        )
+    contents = contents_of_query(encoder, query, np.arange(count))
+    similar = contents.similarities(len(query.given))
+    neighbours = similar[:, :count].sum(axis=1)
+    f = FacilityLocation((1 / neighbours)[None].astype(np.float32))
+    given = Items(similar[None, :, count:].swapaxes(1, 2)) if query.given else None
+    # K is symmetric: its columns are what each passage says.
+    return f, Items(similar[None, :, :count]), given
+
+
+def _most_promising(query: Query, objective: SetFunction, items: Items) -> NDArray[np.int64]:
+    """The passages that P is about: those with the largest first gain, and pinned ones."""
+    real = np.flatnonzero(items.mask[0])
+    if len(real) <= MOST_COMPARED:
+        return real
+    gains = np.asarray(objective.gains(items, objective.empty(items)))[0]
+    gains = np.where(items.mask[0], gains, -1)
+    gains[list(query.pinned)] = np.inf
+    return np.sort(np.argsort(-gains, kind="stable")[:MOST_COMPARED])
+
+
+def _with_weights(objective: SetFunction, width: int) -> SetFunction:
+    """The function with weights of its own for each feature, as the kernel of a sum needs them."""
+    if isinstance(objective, FeatureCoverage) and objective.weights is None:
+        return FeatureCoverage(np.ones(width), objective.concave, objective.target)
+    return objective

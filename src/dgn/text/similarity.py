@@ -1,0 +1,215 @@
+"""How similar are passages to each other? What they say, compared by words and by vectors.
+
+contents = contents_of(reader, [query, *passages], language)
+contents.similarities()             # [passages, passages], from 0 to 1
+
+Similarity does not know "not": the vectors of "may disclose" and "may not disclose" are nearly the
+same. Of two texts that differ in a number, a negation or an opposite, at most half of the
+similarity counts. The constants were chosen on training parts: experiments/aspects.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dgn.core.native.facets import WordSigns
+from dgn.text.vectors import token_idf, unit_rows
+from dgn.text.vocabulary import WordReader
+
+_COPY_FROM, _COPY_TO = 0.6, 0.8
+"""From the first likeness on, a text may be a copy of another one; from the second on, it is."""
+
+_FUNCTION_SHARE = 0.2
+"""How much of its IDF a function word counts in the likeness of two texts."""
+
+_MOST_COMPARED = 2048
+"""Of more texts, words are not compared, and similarity is that of vectors alone."""
+
+_BLOCK = 512
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What some texts say: the query (or nothing), passages, and given texts.
+
+    Attributes:
+        words: [texts, dimension], the vector of the words of each text, of length 1 or 0.
+        terms: For each text, its different stems.
+        weights: For each text, how much each stem counts; of length 1.
+        signs: For each text, what may contradict another one.
+        rows: For each text, its different words.
+        has_query: Whether the first text is a query.
+        vectors: [texts, width], vectors of a model or of the caller, of length 1 or 0; texts with 0
+            are compared by their words. None if there are none.
+    """
+
+    words: NDArray[np.float32]
+    terms: tuple[NDArray[np.int64], ...]
+    weights: tuple[NDArray[np.float32], ...]
+    signs: tuple[tuple[WordSigns, ...], ...]
+    rows: tuple[frozenset[int], ...]
+    has_query: bool = True
+    vectors: NDArray[np.float32] | None = None
+
+    def similarities(self, given: int = 0) -> NDArray[np.float32]:
+        """[passages, passages + given], how much of a passage another one says, from 0 to 1.
+
+        Args:
+            given: How many of the last texts are given ones; they are columns alone.
+        """
+        first = int(self.has_query)
+        texts = len(self.words) - first
+        count = texts - given
+        words = _centred(self.words, given)[first:]
+        vectors = None if self.vectors is None else _centred(self.vectors, given)[first:]
+        has_vector = None if vectors is None else vectors.any(axis=1)
+        similar = np.empty((count, texts), np.float32)
+        is_compared = texts <= _MOST_COMPARED
+        contradicts = self._contradictions() if is_compared else None
+        terms = self._term_matrix()[first:] if is_compared else None
+        for start in range(0, count, _BLOCK):
+            block = slice(start, min(start + _BLOCK, count))
+            part = similar[block]
+            if vectors is None or has_vector is None:
+                np.matmul(words[block], words.T, out=part)
+            else:
+                np.matmul(vectors[block], vectors.T, out=part)
+                if not has_vector.all():
+                    both = has_vector[block, None] & has_vector[None, :]
+                    part[~both] = (words[block] @ words.T)[~both]
+            np.maximum(part, 0, out=part)
+            np.square(part, out=part)
+            if contradicts is None or terms is None:
+                continue
+            share = np.where(contradicts[block], np.float32(0.5), np.float32(1))
+            copied = _ramp(share * _likeness(self.words[first:], terms, block))
+            np.maximum(share * part, copied, out=part)
+        np.minimum(similar, 1, out=similar)
+        np.fill_diagonal(similar, 1)
+        return similar
+
+    def copies_of(self, given: int) -> NDArray[np.float32]:
+        """[passages], how far each passage is a copy of one of the last `given` texts, 0 to 1."""
+        first = int(self.has_query)
+        count = len(self.words) - first - given
+        block = slice(count, count + given)
+        share = np.where(self._contradictions()[block, :count], 0.5, 1.0)
+        like = _likeness(self.words[first:], self._term_matrix()[first:], block)
+        copied = _ramp(share * like[:, :count])
+        return copied.max(axis=0, initial=0.0).astype(np.float32)
+
+    def _term_matrix(self) -> NDArray[np.float32]:
+        """[texts, stems], the weights of the stems."""
+        flat = np.concatenate(self.terms) if self.terms else np.zeros(0, np.int64)
+        stems, columns = np.unique(flat, return_inverse=True)
+        rows = np.repeat(np.arange(len(self.terms)), [len(terms) for terms in self.terms])
+        matrix = np.zeros((len(self.terms), max(1, len(stems))), np.float32)
+        matrix[rows, columns] = np.concatenate(self.weights) if self.weights else 0
+        return matrix
+
+    def _contradictions(self) -> NDArray[np.bool_]:
+        """[texts, texts] without the query: whether two texts differ in a number or a negation."""
+        signs, rows = self.signs[int(self.has_query) :], self.rows[int(self.has_query) :]
+        everywhere: frozenset[int] = frozenset().union(*rows)
+        texts = len(signs)
+        negates = np.array(
+            [
+                any(sign.negates or sign.denied in everywhere for sign in of_text)
+                for of_text in signs
+            ],
+            np.bool_,
+        )
+        differ = negates[:, None] != negates[None, :]
+        numbers = [{sign.number for sign in of_text if sign.number} for of_text in signs]
+        values = {value: column for column, value in enumerate(sorted(set().union(*numbers)))}
+        if values:
+            has = np.zeros((texts, len(values)), np.float32)
+            for row, of_text in enumerate(numbers):
+                has[row, [values[value] for value in of_text]] = 1
+            shared, counts = has @ has.T, has.sum(axis=1)
+            # Each of them has a number that the other one lacks.
+            differ |= (counts[:, None] > shared) & (counts[None, :] > shared)
+        sides: dict[int, dict[int, set[int]]] = {}
+        for row, of_text in enumerate(signs):
+            for sign in of_text:
+                for pair, side in sign.sides:
+                    sides.setdefault(pair, {}).setdefault(side, set()).add(row)
+        for by_side in sides.values():
+            if len(by_side) < 2:
+                continue
+            on = np.zeros((texts, len(by_side)), np.float32)
+            for column, members in enumerate(by_side.values()):
+                on[list(members), column] = 1
+            on[on.sum(axis=1) != 1] = 0  # a text that has both sides takes none
+            is_taken = on.sum(axis=1) > 0
+            differ |= is_taken[:, None] & is_taken[None, :] & (on @ on.T == 0)
+        np.fill_diagonal(differ, False)
+        return differ
+
+
+def contents_of(
+    reader: WordReader, texts: Sequence[str], language: str, *, has_query: bool = True
+) -> Contents:
+    """What some texts say, by their words.
+
+    Args:
+        reader: Reads the words.
+        texts: The query, if there is one; the passages; given texts.
+        language: The language in which they are read.
+        has_query: Whether the first text is a query.
+    """
+    rows, table = reader.read(texts, [language] * len(texts), forgets=False)
+    lists = [np.array(row, np.int64) for row in rows]
+    vectors = np.zeros((len(lists), table.vectors.shape[1]), np.float32)
+    for number, row in enumerate(lists):
+        vectors[number] = table.facts[row, 0] @ table.vectors[row]
+    terms: list[NDArray[np.int64]] = []
+    weights: list[NDArray[np.float32]] = []
+    for row in lists:
+        used = np.unique(row)
+        weight = table.facts[used, 0] * np.where(table.facts[used, 3] > 0, _FUNCTION_SHARE, 1.0)
+        stems, places = np.unique(table.stem[used], return_inverse=True)
+        heaviest = np.zeros(len(stems), np.float32)
+        np.maximum.at(heaviest, places, weight.astype(np.float32))
+        terms.append(stems)
+        weights.append(unit_rows(heaviest[None])[0].astype(np.float32))
+    different = tuple(frozenset(row) for row in rows)
+    signs = tuple(tuple(table.signs[row] for row in own & table.signs.keys()) for own in different)
+    words = unit_rows(vectors).astype(np.float32)
+    return Contents(words, tuple(terms), tuple(weights), signs, different, has_query)
+
+
+@cache
+def default_reader() -> WordReader:
+    """The reader of words that explanations share."""
+    from dgn.text.facets.encoder import default_vectors
+
+    return WordReader(default_vectors(), token_idf())
+
+
+def _centred(vectors: NDArray[np.float32], given: int) -> NDArray[np.float32]:
+    """The vectors without what all texts have in common, which says nothing about any of them."""
+    counts = vectors.any(axis=1)
+    counts[len(vectors) - given :] = False
+    mean = vectors[counts].mean(axis=0) if counts.any() else 0.0
+    centred = unit_rows(vectors - mean)
+    centred[~vectors.any(axis=1)] = 0
+    return centred.astype(np.float32)
+
+
+def _likeness(
+    words: NDArray[np.float32], terms: NDArray[np.float32], block: slice
+) -> NDArray[np.float32]:
+    """[block, texts], how like two texts are by their words: by their vectors and their stems."""
+    return (np.maximum(words[block] @ words.T, 0) + terms[block] @ terms.T) / 2
+
+
+def _ramp(likeness: Any) -> NDArray[np.float32]:
+    return np.clip((likeness - _COPY_FROM) / (_COPY_TO - _COPY_FROM), 0, 1).astype(np.float32)
