@@ -28,6 +28,9 @@ MOST_COMPARED = 512
 MOST_WITHOUT_QUERY = 20_000
 
 _LEAST_RELEVANCE = 0.01
+_RELEVANCE_EXPONENT = 2 / 3
+"""Passages of little relevance count for somewhat more than it: an answer may lack the query's
+words. With 1, three copies of one story outvote it."""
 
 
 def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Contents:
@@ -90,7 +93,8 @@ def with_breadth(
     chosen = _most_promising(query, objective, items if new is None else new)
     similar = contents_of_query(encoder, query, chosen).similarities(len(query.given))
     count, width = len(chosen), items.features.shape[2]
-    relevance = np.maximum(relevance_of(objective, items)[chosen], _LEAST_RELEVANCE)
+    relevance = relevance_of(objective, items)[chosen] ** _RELEVANCE_EXPONENT
+    relevance = np.maximum(relevance, _LEAST_RELEVANCE)
     said = np.zeros((1, items.size, count), items.features.dtype)
     said[0, chosen] = similar[:, :count].T
 

@@ -10,6 +10,7 @@ similarity counts. The constants were chosen on training parts: experiments/aspe
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.facets import WordSigns
+from dgn.errors import InvalidInput
 from dgn.text.vectors import token_idf, unit_rows
 from dgn.text.vocabulary import WordReader
 
@@ -41,20 +43,16 @@ class Contents:
 
     Attributes:
         words: [texts, dimension], the vector of the words of each text, of length 1 or 0.
-        terms: For each text, its different stems.
-        weights: For each text, how much each stem counts; of length 1.
+        terms: [texts, stems], how much each stem counts in each text; rows of length 1 or 0.
         signs: For each text, what may contradict another one.
-        rows: For each text, its different words.
         has_query: Whether the first text is a query.
         vectors: [texts, width], vectors of a model or of the caller, of length 1 or 0; texts with 0
             are compared by their words. None if there are none.
     """
 
     words: NDArray[np.float32]
-    terms: tuple[NDArray[np.int64], ...]
-    weights: tuple[NDArray[np.float32], ...]
+    terms: NDArray[np.float32] | None
     signs: tuple[tuple[WordSigns, ...], ...]
-    rows: tuple[frozenset[int], ...]
     has_query: bool = True
     vectors: NDArray[np.float32] | None = None
 
@@ -71,9 +69,8 @@ class Contents:
         vectors = None if self.vectors is None else _centred(self.vectors, given)[first:]
         has_vector = None if vectors is None else vectors.any(axis=1)
         similar = np.empty((count, texts), np.float32)
-        is_compared = texts <= _MOST_COMPARED
-        contradicts = self._contradictions() if is_compared else None
-        terms = self._term_matrix()[first:] if is_compared else None
+        terms = None if self.terms is None else self.terms[first:]
+        contradicts = None if terms is None else self._contradictions()
         for start in range(0, count, _BLOCK):
             block = slice(start, min(start + _BLOCK, count))
             part = similar[block]
@@ -99,33 +96,22 @@ class Contents:
         """[passages], how far each passage is a copy of one of the last `given` texts, 0 to 1."""
         first = int(self.has_query)
         count = len(self.words) - first - given
+        if self.terms is None:
+            raise InvalidInput(
+                "given",
+                message=f"Given texts are compared with at most {_MOST_COMPARED} passages.",
+            )
         block = slice(count, count + given)
         share = np.where(self._contradictions()[block, :count], 0.5, 1.0)
-        like = _likeness(self.words[first:], self._term_matrix()[first:], block)
+        like = _likeness(self.words[first:], self.terms[first:], block)
         copied = _ramp(share * like[:, :count])
         return copied.max(axis=0, initial=0.0).astype(np.float32)
 
-    def _term_matrix(self) -> NDArray[np.float32]:
-        """[texts, stems], the weights of the stems."""
-        flat = np.concatenate(self.terms) if self.terms else np.zeros(0, np.int64)
-        stems, columns = np.unique(flat, return_inverse=True)
-        rows = np.repeat(np.arange(len(self.terms)), [len(terms) for terms in self.terms])
-        matrix = np.zeros((len(self.terms), max(1, len(stems))), np.float32)
-        matrix[rows, columns] = np.concatenate(self.weights) if self.weights else 0
-        return matrix
-
     def _contradictions(self) -> NDArray[np.bool_]:
         """[texts, texts] without the query: whether two texts differ in a number or a negation."""
-        signs, rows = self.signs[int(self.has_query) :], self.rows[int(self.has_query) :]
-        everywhere: frozenset[int] = frozenset().union(*rows)
+        signs = self.signs[int(self.has_query) :]
         texts = len(signs)
-        negates = np.array(
-            [
-                any(sign.negates or sign.denied in everywhere for sign in of_text)
-                for of_text in signs
-            ],
-            np.bool_,
-        )
+        negates = np.array([any(sign.negates for sign in of_text) for of_text in signs], np.bool_)
         differ = negates[:, None] != negates[None, :]
         numbers = [{sign.number for sign in of_text if sign.number} for of_text in signs]
         values = {value: column for column, value in enumerate(sorted(set().union(*numbers)))}
@@ -166,24 +152,34 @@ def contents_of(
         has_query: Whether the first text is a query.
     """
     rows, table = reader.read(texts, [language] * len(texts), forgets=False)
-    lists = [np.array(row, np.int64) for row in rows]
-    vectors = np.zeros((len(lists), table.vectors.shape[1]), np.float32)
-    for number, row in enumerate(lists):
-        vectors[number] = table.facts[row, 0] @ table.vectors[row]
-    terms: list[NDArray[np.int64]] = []
-    weights: list[NDArray[np.float32]] = []
-    for row in lists:
-        used = np.unique(row)
-        weight = table.facts[used, 0] * np.where(table.facts[used, 3] > 0, _FUNCTION_SHARE, 1.0)
-        stems, places = np.unique(table.stem[used], return_inverse=True)
-        heaviest = np.zeros(len(stems), np.float32)
-        np.maximum.at(heaviest, places, weight.astype(np.float32))
-        terms.append(stems)
-        weights.append(unit_rows(heaviest[None])[0].astype(np.float32))
-    different = tuple(frozenset(row) for row in rows)
-    signs = tuple(tuple(table.signs[row] for row in own & table.signs.keys()) for own in different)
+    lengths = np.array([len(row) for row in rows])
+    flat = np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    text = np.repeat(np.arange(len(rows)), lengths)
+    vectors = np.zeros((len(rows), table.vectors.shape[1]), np.float32)
+    filled = lengths > 0
+    starts = (np.cumsum(lengths) - lengths)[filled]
+    if len(flat):
+        weighted = table.vectors[flat] * table.facts[flat, 0][:, None]
+        vectors[filled] = np.add.reduceat(weighted, starts, axis=0)
     words = unit_rows(vectors).astype(np.float32)
-    return Contents(words, tuple(terms), tuple(weights), signs, different, has_query)
+    met = set(flat.tolist())
+    contradicting = {
+        row: table.signs[row]._replace(
+            negates=table.signs[row].negates or table.signs[row].denied in met
+        )
+        for row in met & table.signs.keys()
+    }
+    signs = tuple(
+        tuple(contradicting[row] for row in contradicting.keys() & set(of_text)) for of_text in rows
+    )
+    terms = None
+    if len(rows) <= _MOST_COMPARED:
+        share = np.where(table.facts[flat, 3] > 0, _FUNCTION_SHARE, 1.0)
+        stems, columns = np.unique(table.stem[flat], return_inverse=True)
+        terms = np.zeros((len(rows), max(1, len(stems))), np.float32)
+        np.maximum.at(terms, (text, columns), (table.facts[flat, 0] * share).astype(np.float32))
+        terms = unit_rows(terms).astype(np.float32)
+    return Contents(words, terms, signs, has_query)
 
 
 @cache
