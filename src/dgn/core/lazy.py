@@ -20,7 +20,7 @@ from dgn.core.checks import checked_count, checked_items
 from dgn.core.constraints import Constraints
 from dgn.core.functions import SetFunction
 from dgn.core.functions.base import check_range
-from dgn.core.greedy import compiled_coverage, greedy, is_usual
+from dgn.core.greedy import compiled_coverage, greedy, greedy_within, is_usual
 from dgn.core.items import Items, State, as_items
 from dgn.core.native import LargeSet, Range, SparseRows
 from dgn.core.selection import Selection, Selections
@@ -65,20 +65,41 @@ def lazy_greedy(
         mask = np.ones((1, len(large)), np.bool_)
     else:
         items = as_items(items).widened()
-        coverage = compiled_coverage(objective, items.features)
-        is_dense = type(items.features) is np.ndarray and items.batch == 1
-        if coverage is None or coverage.split or not is_dense:
-            return greedy(objective, items, k, context=context, **limits)
         state = context if isinstance(context, State) else None
-        items = checked_items(objective, items, state)
-        level, mask = objective.empty(items, state).level[0], items.mask
-        large = LargeSet(coverage, items.features[0], items.mask[0], level)
+        large = _dense_set(objective, items, state)
+        if large is None:
+            return greedy(objective, items, k, context=context, **limits)
+        mask = items.mask
     there = None if isinstance(context, State) else context
     (constraints,) = Constraints.of_sets(mask, k, single=True, present=there, **limits)
     found = _search(large, constraints)
     if native.is_sparse(items) or items.single:
         return found
     return Selections.stack([found], items.features)
+
+
+def lazy_within(
+    objective: SetFunction,
+    items: Items,
+    constraints: Constraints,
+    context: State | None = None,
+) -> Selection:
+    """The same for one set, within constraints that were made before."""
+    large = None if constraints.costs is not None else _dense_set(objective, items, context)
+    if large is None:
+        return greedy_within(objective, items, constraints, context)
+    return _search(large, constraints)
+
+
+def _dense_set(objective: SetFunction, items: Items, context: State | None) -> LargeSet | None:
+    """One set of a function that has a kernel, after everything was checked; otherwise None."""
+    coverage = compiled_coverage(objective, items.features)
+    is_dense = type(items.features) is np.ndarray and items.batch == 1
+    if coverage is None or coverage.split or not is_dense:
+        return None
+    items = checked_items(objective, items, context)
+    level = objective.empty(items, context).level[0]
+    return LargeSet(coverage, items.features[0], items.mask[0], level)
 
 
 def _search(large: LargeSet, constraints: Constraints) -> Selection:

@@ -132,11 +132,12 @@ def without_query(encoder: Encoder, query: Query) -> tuple[FacilityLocation, Ite
         )
     contents = contents_of_query(encoder, query, np.arange(count))
     similar = contents.similarities(len(query.given))
-    neighbours = similar[:, :count].sum(axis=1)
-    f = FacilityLocation((1 / neighbours)[None].astype(np.float32))
+    is_first = np.array(query.twins) == np.arange(count)
+    neighbours = similar[:, :count] @ is_first.astype(np.float32)
+    weights = np.where(is_first, 1 / neighbours, 0)[None].astype(np.float32)
     given = Items(similar[None, :, count:].swapaxes(1, 2)) if query.given else None
     # K is symmetric: its columns are what each passage says.
-    return f, Items(similar[None, :, :count]), given
+    return FacilityLocation(weights), Items(similar[None, :, :count]), given
 
 
 def _most_promising(query: Query, objective: SetFunction, items: Items) -> NDArray[np.int64]:

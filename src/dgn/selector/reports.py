@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dgn.core.constraints import Constraints
 from dgn.core.functions import Items, SetFunction
 from dgn.core.steps import Step, replay
+from dgn.errors import InvalidInput
 from dgn.selector.coverage import covered_alone, covered_features
 from dgn.selector.search import context_of
 from dgn.text.encoder import Facet
@@ -25,12 +26,20 @@ if TYPE_CHECKING:
 _LEAST_INCREASE = 0.02
 """A smaller increase of coverage is not reported."""
 
+_MOST_WITHOUT_QUERY = 2048
+
 _LEAST_WORTH = 0.1
 """An item that covers less than this share of the best one covers next to nothing."""
 
 
 def explained(selection: PassageSelection) -> Explanation:
     """Why each passage of a query was selected, or was not."""
+    if len(selection.query.passages) > _MOST_WITHOUT_QUERY and not selection.query.text:
+        raise InvalidInput(
+            "passages",
+            message=f"Without a query, reasons are given for at most {_MOST_WITHOUT_QUERY:,} "
+            "passages.",
+        )
     query, f, items = selection.query, selection.objective, selection.items
     constraints = selection.constraints
     if constraints is None:
@@ -39,10 +48,12 @@ def explained(selection: PassageSelection) -> Explanation:
     context = None if selection.given is None else context_of(f, selection.given)
     searched = items if selection.new is None else selection.new
     steps, left = replay(f, searched, selection, constraints, context)
-    covered = covered_features(f, items, selection.indices, selection.given)
+    covered = None
+    if query.text:
+        covered = covered_features(f, items, selection.indices, selection.given)
     facets = selection.facets if covered is not None else ()
     shares, weights = covered or (np.zeros((len(selection) + 1, 0)), np.zeros(0))
-    measured = covered_alone(f, items, selection.indices)
+    measured = None if covered is None else covered_alone(f, items, selection.indices)
     alone = np.zeros((len(selection), 0)) if measured is None else measured[0]
     word_weights = np.array([weights[list(facet.features)].sum() for facet in facets])
     coverage = _by_facet(facets, shares, weights)

@@ -46,7 +46,7 @@ class WordRow(TypedDict):
 class SelectionDict(TypedDict):
     """What `PassageSelection.to_dict` returns; the last three with `reasons=True`."""
 
-    query: str
+    query: str | None
     selected: list[SelectedRow]
     coverage: float | None
     certificate: float
@@ -109,8 +109,11 @@ class PassageSelection(Selection):
         """The relevance of every passage of the query, from 0 to 1.
 
         The share of the query that the passage covers by itself. If the objective does not define
-        coverage, the value of the passage as a share of the value of all passages.
+        coverage, the value of the passage as a share of the value of all passages. Without a query,
+        it is 0.
         """
+        if not self.query.text:
+            return (0.0,) * len(self.query.passages)
         alone: list[float] = relevance_of(self.objective, self.items).tolist()
         # A passage that repeats another one is as relevant as that one.
         return tuple(alone[twin] if twin < len(alone) else 0.0 for twin in self.query.twins)
@@ -120,8 +123,10 @@ class PassageSelection(Selection):
         """The share of the query that the selected passages cover, from 0 to 1.
 
         Given texts cover, too. A value near 0 means that they do not mention the query. None if the
-        objective does not define coverage.
+        objective does not define coverage, or if there is no query.
         """
+        if not self.query.text:
+            return None
         coverage = coverage_after(self.objective, self.items, self.indices, self.given)
         return None if coverage is None else float(coverage[-1])
 
@@ -185,7 +190,7 @@ class PassageSelection(Selection):
                 row | {name: value for name, value in optional.items() if value is not None}
             )
         found: Any = {
-            "query": self.query.text,
+            "query": self.query.text or None,
             "selected": rows,
             "coverage": self.coverage,
             "certificate": self.certificate.ratio,

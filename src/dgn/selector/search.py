@@ -19,6 +19,7 @@ from dgn.core import Certificate, Selection, greedy
 from dgn.core.constraints import Constraints
 from dgn.core.functions import Items, SetFunction, State
 from dgn.core.greedy import greedy_within
+from dgn.core.lazy import lazy_within
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import progress, relevance_of
 from dgn.selector.limits import Limits, integer
@@ -34,7 +35,8 @@ _LARGEST_EXPONENT = 0.5
 _LEAST_GAIN = 1e-6
 """A passage that adds less than this share of the largest gain adds nothing."""
 
-NOTHING = Selection((), (), (), Certificate(0.0, 0.0))
+_MANY = 2048
+"""More passages than this are searched lazily."""
 
 
 def of_query(
@@ -77,6 +79,8 @@ def constraints_of(
     items: Items,
     limits: Limits,
     tokens: Sequence[int] | None,
+    *,
+    is_free: bool = True,
 ) -> Constraints | None:
     """The constraints of a query; None if k alone limits it.
 
@@ -86,6 +90,7 @@ def constraints_of(
         items: Its passages, without those that repeat others.
         limits: How much to select.
         tokens: The tokens of each passage, at least 1; None without a token limit.
+        is_free: Whether None is returned if k alone limits the query.
     """
     most, pinned = limits.most(len(query.passages)), list(query.pinned)
     groups = _groups_of(query, limits)
@@ -99,8 +104,8 @@ def constraints_of(
         relevance = relevance_of(objective, items)[: len(takes_part)]
         takes_part &= relevance >= limits.min_relevance
         takes_part[pinned] = True
-    is_free = groups is None and tokens is None and not pinned and not limits.min_relevance
-    if is_free and takes_part.any():
+    is_limited = groups is not None or tokens is not None or bool(pinned or limits.min_relevance)
+    if is_free and not is_limited and takes_part.any():
         return None
     needed = 0 if tokens is None else sum(tokens[index] for index in pinned)
     if limits.max_tokens is not None and needed > limits.max_tokens:
@@ -179,6 +184,19 @@ def search_passages(
             for selection, order in zip(selections, orders, strict=True)
         ]
     return [*map(_without_idle, selections, queries)]
+
+
+def search_all(
+    query: Query,
+    objective: SetFunction,
+    items: Items,
+    constraints: Constraints | None,
+    context: State | None,
+) -> Selection:
+    """Select the passages that represent all of them, without a query."""
+    assert constraints is not None  # noqa: S101
+    search = lazy_within if items.size > _MANY else greedy_within
+    return _without_idle(search(objective, items, constraints, context), query)
 
 
 def stopped_early(

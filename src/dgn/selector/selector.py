@@ -14,13 +14,15 @@ import numpy as np
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
-from dgn.selector.breadth import with_breadth, without_given
+from dgn.selector.breadth import with_breadth, without_given, without_query
 from dgn.selector.limits import DEFAULT_BREADTH, LimitArguments, Limits, integer
 from dgn.selector.result import PassageSelection
 from dgn.selector.scores import with_scores
 from dgn.selector.search import (
     constraints_of,
+    context_of,
     of_query,
+    search_all,
     search_passages,
     stopped_early,
     token_counts,
@@ -102,7 +104,7 @@ class Selector:
 
     def select(
         self,
-        query: str,
+        query: str | None,
         passages: Iterable[str | Passage | Mapping[str, Any]] | None = None,
         *,
         documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
@@ -119,7 +121,8 @@ class Selector:
         """Select passages, or sentences of documents, that together cover a query.
 
         Args:
-            query: A claim or a question.
+            query: A claim or a question; or None, to select the passages that represent all of
+                them, where rare kinds count as much as common ones.
             passages: Loose passages: any iterable of strings, of Passages, or of dictionaries with
                 `text`. Their order does not matter. A passage that repeats another one is never
                 selected.
@@ -157,6 +160,8 @@ class Selector:
                 max_per_document: Select at most this many passages of one document; of loose
                 passages, of those with the same title.
                 max_per_group: Select at most this many passages of each of the groups.
+                breadth: How much it counts that the selected passages represent all passages, and
+                do not repeat each other in other words, from 0 to 1.
 
         Raises:
             InvalidInput: An argument is not what is described here.
@@ -220,7 +225,15 @@ class Selector:
         selected: list[PassageSelection] = []
         with single_threaded_blas() if self.encoder.uses_blas else nullcontext():
             for some in _portions(queries):
-                selected += self.select_encoded(some, limits, *self.encoder.encode(some))
+                if all(query.text for query in some):
+                    selected += self.select_encoded(some, limits, *self.encoder.encode(some))
+                    continue
+                for query in some:
+                    if query.text:
+                        encoded = self.encoder.encode([query])
+                        selected += self.select_encoded([query], limits, *encoded)
+                    else:
+                        selected.append(self._select_without_query(query, limits))
         return selected
 
     def index(
@@ -344,6 +357,35 @@ class Selector:
                 )
             )
         return selected
+
+    def _select_without_query(self, query: Query, limits: Limits) -> PassageSelection:
+        """The passages that represent all of them."""
+        for name, is_passed in (
+            ("min_relevance", limits.min_relevance > 0),
+            ("stop_at", limits.stop_at is not None),
+            ("scores", query.scores is not None),
+            ("breadth", limits.breadth not in (None, 1)),
+        ):
+            if is_passed:
+                raise InvalidInput(name, message=f"{name} needs a query.")
+        f, items, given = without_query(self.encoder, query)
+        tokens = token_counts(query, limits, self.encoder)
+        constraints = constraints_of(query, f, items, limits, tokens, is_free=False)
+        context = None if given is None else context_of(f, given)
+        selection = search_all(query, f, items, constraints, context)
+        return PassageSelection(
+            *(selection.indices, selection.gains, selection.values),
+            selection.certificate,
+            query,
+            limits,
+            self.encoder.facets,
+            f,
+            items,
+            constraints,
+            given,
+            None,
+            None if tokens is None else tuple(tokens),
+        )
 
     def _given(self, queries: Sequence[Query], items: Items) -> Items | None:
         """The texts that are given with the queries, read as their passages are."""

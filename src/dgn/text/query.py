@@ -79,7 +79,7 @@ class Query:
     does not matter.
 
     Attributes:
-        text: The claim or the question.
+        text: The claim or the question; empty if there is none.
         passages: The passages.
         id: An identifier, for results that are written to a file.
         given: Texts that are already there, as in a prompt: they cover, and are not selected.
@@ -176,7 +176,7 @@ class Query:
     @classmethod
     def of(
         cls,
-        query: str,
+        query: str | None,
         passages: Iterable[str | Passage | Mapping[str, Any]] | None = None,
         *,
         documents: Iterable[Document | Mapping[str, Any] | str] | None = None,
@@ -193,7 +193,7 @@ class Query:
         """Build a query from what callers have, and check it.
 
         Args:
-            query: The claim or the question; it must contain a word.
+            query: The claim or the question; it must contain a word. None for no query.
             passages: Loose passages: any iterable of strings, of Passages, or of dictionaries with
                 `text` and optionally `title`, `id`, `score` and `metadata`.
             documents: In place of passages: Documents, texts, or dictionaries with `text` or
@@ -213,7 +213,7 @@ class Query:
         Raises:
             InvalidInput: An argument is not what is described here.
         """
-        text = checked_query(query)
+        text = "" if query is None else checked_query(query)
         checked = passages_of(passages, documents, titles=titles, scores=scores)
         return cls(
             text,
@@ -222,7 +222,9 @@ class Query:
             () if given is None else tuple(given_passages(given)),
             () if pinned is None else checked_pinned(pinned, len(checked)),
             None if groups is None else checked_groups(groups, len(checked)),
-            checked_embeddings(query_embedding, embeddings, len(checked)),
+            checked_embeddings(
+                query_embedding, embeddings, len(checked), is_without_query=query is None
+            ),
             None if language is None else checked_language(language),
         )
 
@@ -507,10 +509,15 @@ def checked_groups(groups: Any, count: int) -> tuple[Hashable, ...]:
     return tuple(found)
 
 
-def checked_embeddings(query: Any, passages: Any, count: int) -> NDArray[np.float32] | None:
+def checked_embeddings(
+    query: Any, passages: Any, count: int, *, is_without_query: bool = False
+) -> NDArray[np.float32] | None:
     """The vectors of a query and of so many passages, of length 1, in one array; None for none."""
     if query is None and passages is None:
         return None
+    if is_without_query and query is None:
+        vectors = checked_vectors("embeddings", passages, count)
+        return np.concatenate([np.zeros_like(vectors[:1]), vectors])
     if query is None or passages is None:
         missing = "query_embedding" if query is None else "embeddings"
         raise InvalidInput(missing, message=f"{missing} is missing; pass both or neither.")
