@@ -1,6 +1,6 @@
-r"""Counts the IDF of every token, and writes the file that ships with dgn.
+"""Counts the IDF of every token, and writes the file that ships with dgn.
 
-python -m experiments.count_idf ../shared/data/fever-eraser/docs train.jsonl train_partial.jsonl
+python -m experiments.count_idf ../shared/data/fever-eraser --out FILE
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.data import Dataset
 from dgn.files import write_atomically
 from dgn.text import TokenVectors, open_vectors
+from experiments.paper.data import read_layout
 
 _PASSAGES_PER_BATCH = 4096
 
@@ -42,16 +42,11 @@ def count_token_idf(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count in every different passage of the claims' pages, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m experiments.count_idf", description=__doc__)
-    parser.add_argument("queries", nargs="+", type=Path, metavar="QUERIES")
-    parser.add_argument("--pages", type=Path, help="page store, or folder of pages")
+    parser.add_argument("data", type=Path, metavar="DATA", help="as for experiments.paper")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".npy file")
     options = parser.parse_args(arguments)
-    texts = dict.fromkeys(
-        text
-        for path in options.queries
-        for example in Dataset(path, options.pages).examples()
-        for text in example.query.texts
-    )
+    learn = read_layout(options.data).learn
+    texts = dict.fromkeys(text for example in learn for text in example.sentences)
     if not texts:
         print("count_idf: the data set has no passage", file=sys.stderr)
         return 1

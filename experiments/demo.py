@@ -1,6 +1,18 @@
 """The demonstration: the comparison of the paper on a generated problem, in under a minute.
 
-python -m experiments.demo --seeds 5
+    python -m experiments.demo --seeds 5
+
+The problem has the structure of the paper's and none of its text. Facets are random directions in
+an embedding space. A claim is the sum of a few facets; a sentence expresses one facet, with some
+strength. The inputs are those of the paper: the vector of the claim times that of each sentence,
+element by element. A page contains
+
+    gold          for each facet of the claim, the sentence that states it most strongly,
+    redundant     further, weaker sentences on the same facets: relevant, but nothing new,
+    irrelevant    sentences on facets that the claim does not have.
+
+The repetitions of a strong facet outshine the only statement of a weak one, so that no score of a
+sentence by itself can tell them apart: one has to know what was selected before.
 """
 
 from __future__ import annotations
@@ -9,32 +21,31 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from dgn.apps.cli.options import positive, show_progress
 from dgn.core import Selections, Step, explain, greedy, top_k
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.data import DenseBatches
 from dgn.evaluation.metrics import scores_at
-from dgn.learn import FitConfig, fit, parameter_count, to_device
-from dgn.learn.families.modules import PooledScorer
-from dgn.learn.layers import UnfoldedGreedy
-from dgn.learn.losses import LayerwiseCrossEntropy
-from dgn.learn.networks import (
+from dgn.learn import (
+    DenseTable,
     DifferentiableGreedyNetwork,
     FeatureEncoder,
     FeedForward,
+    FitConfig,
+    LayerwiseCrossEntropy,
     LearnedWeights,
     PointwiseNetwork,
+    PointwiseScorer,
     SelectionNetwork,
+    UnfoldedGreedy,
+    fit,
 )
-from dgn.learn.setup import choose_threads
-from experiments.synthetic import SyntheticClaims, SyntheticProblem, make_problem
 
 KS = (1, 3, 5, 7)
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -44,6 +55,137 @@ START_SCALE = 1.0
 LEARNING_RATE = 2e-3
 POSITIVE_WEIGHT = 3.0
 BATCH_SIZE = 128
+
+
+GOLD, REDUNDANT, IRRELEVANT, PADDING = "gold", "redundant", "irrelevant", "padding"
+
+
+@dataclass(frozen=True)
+class SyntheticConfig:
+    """The parameters of the problem."""
+
+    facets: int = 24
+    dimensions: int = 64
+    fewest_facets: int = 2
+    most_facets: int = 5
+    most_repetitions: int = 4
+    irrelevant: int = 6
+    noise: float = 0.2
+
+    @property
+    def longest_page(self) -> int:
+        """The largest number of sentences of a page."""
+        return self.most_facets * (1 + self.most_repetitions) + self.irrelevant
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticClaims:
+    """Claims with their pages, padded.
+
+    Attributes:
+        x: [claims, sentences, dimensions], float32, claim times sentence.
+        mask: [claims, sentences], False for padding.
+        gold: [claims, sentences], True for gold.
+        facet: [claims, sentences], the facet of each sentence; −1 for padding.
+        claim_facets: For each claim, its facets.
+    """
+
+    x: NDArray[np.float32]
+    mask: NDArray[np.bool_]
+    gold: NDArray[np.bool_]
+    facet: NDArray[np.int64]
+    claim_facets: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.claim_facets)
+
+    def role(self, claim: int, sentence: int) -> str:
+        """The role of a sentence on its page: gold, redundant, irrelevant or padding."""
+        if not self.mask[claim, sentence]:
+            return PADDING
+        if self.gold[claim, sentence]:
+            return GOLD
+        wanted = int(self.facet[claim, sentence]) in self.claim_facets[claim]
+        return REDUNDANT if wanted else IRRELEVANT
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticProblem:
+    """One set of facets, and claims about them that share no page."""
+
+    train: SyntheticClaims
+    validation: SyntheticClaims
+    test: SyntheticClaims
+
+
+def make_problem(
+    seed: int,
+    *,
+    train: int = 4000,
+    validation: int = 500,
+    test: int = 1000,
+    config: SyntheticConfig | None = None,
+) -> SyntheticProblem:
+    """A problem with this many claims; the same seed gives the same problem."""
+    config = config or SyntheticConfig()
+    random = np.random.default_rng(seed)
+    directions = random.standard_normal((config.facets, config.dimensions))
+    made = [_make_claims(random, directions, count, config) for count in (train, validation, test)]
+    return SyntheticProblem(*made)
+
+
+class _Sentence(NamedTuple):
+    facet: int
+    strength: float
+    is_gold: bool
+
+
+def _make_claims(
+    random: np.random.Generator, directions: NDArray[Any], count: int, config: SyntheticConfig
+) -> SyntheticClaims:
+    shape = (count, config.longest_page)
+    x = np.zeros((*shape, config.dimensions), dtype=np.float32)
+    mask, gold = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    facet = np.full(shape, -1)
+    claim_facets: list[tuple[int, ...]] = []
+    for row in range(count):
+        wanted = _choose_facets(random, config)
+        page = _write_page(random, wanted, config)
+        facets = [sentence.facet for sentence in page]
+        strengths = np.array([sentence.strength for sentence in page])
+        sentences = strengths[:, None] * directions[facets]
+        sentences += config.noise * random.standard_normal(sentences.shape)
+        x[row, : len(page)] = directions[list(wanted)].sum(axis=0) * sentences
+        mask[row, : len(page)] = True
+        gold[row, : len(page)] = [sentence.is_gold for sentence in page]
+        facet[row, : len(page)] = facets
+        claim_facets.append(wanted)
+    return SyntheticClaims(x, mask, gold, facet, tuple(claim_facets))
+
+
+def _choose_facets(random: np.random.Generator, config: SyntheticConfig) -> tuple[int, ...]:
+    count = random.integers(config.fewest_facets, config.most_facets + 1)
+    return tuple(random.choice(config.facets, count, replace=False).tolist())
+
+
+def _write_page(
+    random: np.random.Generator, wanted: tuple[int, ...], config: SyntheticConfig
+) -> list[_Sentence]:
+    """The sentences of a page, in random order."""
+    page: list[_Sentence] = []
+    for facet in wanted:
+        strength = _random_strength(random)
+        page.append(_Sentence(facet, strength, is_gold=True))
+        for _ in range(random.integers(0, config.most_repetitions + 1)):
+            page.append(_Sentence(facet, strength * random.uniform(0.6, 0.9), is_gold=False))
+    others = [facet for facet in range(config.facets) if facet not in wanted]
+    for facet in random.choice(others, config.irrelevant).tolist():
+        page.append(_Sentence(facet, _random_strength(random), is_gold=False))
+    return [page[i] for i in random.permutation(len(page))]
+
+
+def _random_strength(random: np.random.Generator) -> float:
+    return 2.0 ** random.uniform(-1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -74,28 +216,16 @@ class DemoResult:
     story: Story | None
 
 
-def run_demo(
-    seed: int,
-    *,
-    epochs: int = 20,
-    on_progress: Callable[[str, float], None] = lambda _doing, _share: None,
-) -> DemoResult:
-    """Generate the problem of this seed, train the four networks, and score all six selectors.
-
-    Args:
-        seed: The seed.
-        epochs: The number of epochs.
-        on_progress: Called with what is being done, and the share that is done.
-    """
+def run_demo(seed: int, *, epochs: int = 20) -> DemoResult:
+    """Generate the problem of this seed, train the four networks, and score all six selectors."""
     problem = make_problem(seed)
     test = problem.test
-    choose_threads(0, BATCH_SIZE * test.x.shape[1] * 64 * 128)
     torch.manual_seed(seed)
-    encoder = PointwiseNetwork(PooledScorer(FeedForward((64, 64, 64))), POSITIVE_WEIGHT)
-    deep = PointwiseNetwork(PooledScorer(FeedForward((64, 128, 128, 64))), POSITIVE_WEIGHT)
+    encoder = PointwiseNetwork(PointwiseScorer(FeedForward((64, 64, 64))), POSITIVE_WEIGHT)
+    deep = PointwiseNetwork(PointwiseScorer(FeedForward((64, 128, 128, 64))), POSITIVE_WEIGHT)
     dgn = _identity_dgn()
     listwise = PointwiseNetwork(
-        PooledScorer(FeedForward((64, 64, 64))), greedy=dgn.greedy, criterion=dgn.criterion
+        PointwiseScorer(FeedForward((64, 64, 64))), greedy=dgn.greedy, criterion=dgn.criterion
     )
     config = FitConfig(
         epochs=epochs,
@@ -106,20 +236,22 @@ def run_demo(
         eval_ks=KS,
     )
     networks = {"Encoder": encoder, "DeepEncoder": deep, "Encoder, listwise": listwise, "DGN": dgn}
-    for number, (name, network) in enumerate(networks.items()):
-        _fit(
-            name,
-            network,
-            problem,
-            config,
-            lambda doing, share, done=number: on_progress(doing, (done + share) / len(networks)),
-        )
+    learn, choose = (
+        DenseTable(*(torch.from_numpy(part) for part in (of.x, of.gold, of.mask)))
+        for of in (problem.train, problem.validation)
+    )
+    for name, network in networks.items():
+        print(f"seed {seed}: training {name}", file=sys.stderr, flush=True)
+        fit(network, learn, config, validation=choose)
     picks = {
         "Top-k": _top_k_picks(test),
         "Greedy": _greedy_picks(test, _best_scale(problem.validation)),
         **{name: _network_picks(network, test) for name, network in networks.items()},
     }
-    sizes = {name: parameter_count(network) for name, network in networks.items()}
+    sizes = {
+        name: sum(weight.numel() for weight in network.parameters())
+        for name, network in networks.items()
+    }
     rows = tuple(
         Row(name, sizes.get(name, 0), tuple(scores_at(k, p.indices, test.gold).recall for k in KS))
         for name, p in picks.items()
@@ -135,29 +267,6 @@ def _identity_dgn() -> DifferentiableGreedyNetwork:
         encoder,
         UnfoldedGreedy(LAYERS, TEMPERATURE),
         LayerwiseCrossEntropy("set"),
-    )
-
-
-def _fit(
-    name: str,
-    network: SelectionNetwork,
-    problem: SyntheticProblem,
-    config: FitConfig,
-    on_progress: Callable[[str, float], None],
-) -> None:
-    train, validation = (
-        DenseBatches(c.x, c.gold, c.mask, BATCH_SIZE, config.seed, to_device("cpu"))
-        for c in (problem.train, problem.validation)
-    )
-    on_progress(f"training {name}", 0.0)
-    fit(
-        network,
-        train,
-        validation,
-        config,
-        lambda report: on_progress(
-            f"training {name}  recall {report.recall:.3f}", report.epoch / config.epochs
-        ),
     )
 
 
@@ -209,15 +318,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Train on a generated problem, and print the paper's comparison.",
     )
     parser.add_argument(
-        "--seeds", type=positive, default=1, metavar="N", help="average over N seeds (default 1)"
+        "--seeds", type=int, default=1, metavar="N", help="average over N seeds (default 1)"
     )
     seeds = parser.parse_args(arguments).seeds
     started = time.perf_counter()
     results: list[DemoResult] = []
     try:
-        for seed in range(seeds):
-            with show_progress(f"seed {seed}") as update:
-                results.append(run_demo(seed, on_progress=update))
+        results += [run_demo(seed) for seed in range(seeds)]
     except KeyboardInterrupt:
         print("demo: interrupted", file=sys.stderr)
         return 130

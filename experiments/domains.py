@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dgn.data import Claim, Evidence, Example, example_of, read_examples
+from dgn.data import Claim, Evidence, Example, Page, example_of, read_rows
+from dgn.data.records import passages_of
 from dgn.text.query import Passage
+from experiments.paper.data import page_of, read_claims
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 DOMAINS = (
@@ -75,22 +77,32 @@ def read_domain(name: str, *, partial: bool = False) -> Domain:
     train, dev = _parts(name)
     if partial and name == "fever":
         folder = DATA / "fever-eraser"
-        train += read_examples(folder / "train_partial.jsonl", folder / "docs")
+        train += read_eraser(folder / "train_partial.jsonl")
     return Domain(name, tuple(filter(_is_usable, train)), tuple(filter(_is_usable, dev)))
+
+
+def read_eraser(path: Path) -> Iterator[Example]:
+    """The examples of a file of ERASER, whose pages are in `docs/` next to it."""
+    for claim in read_claims(path):
+        lines = {title: page_of(path.parent / "docs", title) for title in claim.pages}
+        groups = tuple(tuple(Evidence(*piece) for piece in group) for group in claim.groups)
+        pages = [Page(title, of_page) for title, of_page in lines.items() if of_page is not None]
+        record = Claim(claim.id, claim.text, None, groups, claim.pages)
+        yield example_of(record, passages_of(pages))
 
 
 def _parts(name: str) -> tuple[list[Example], list[Example]]:
     found: list[list[Example]] = [[], []]
     if name == "fever":
         folder = DATA / "fever-eraser"
-        found = [list(read_examples(folder / f"{part}.jsonl", folder / "docs")) for part in _PARTS]
+        found = [list(read_eraser(folder / f"{part}.jsonl")) for part in _PARTS]
     elif name in ("multirc", "wice"):
         for document, example in _whole(name):
             is_dev = zlib.crc32(document.encode()) % 100 >= 100 * _TRAIN_SHARE
             found[is_dev].append(example)
     else:
         folder = DATA / "evidence" / name
-        found = [list(read_examples(next(folder.glob(f"{part}.jsonl*")))) for part in _PARTS]
+        found = [list(read_rows(next(folder.glob(f"{part}.jsonl*")))) for part in _PARTS]
     if name in _UNORDERED:
         found = [[_unordered(example) for example in part] for part in found]
     return found[0], found[1]
@@ -105,7 +117,7 @@ def _whole(name: str) -> Iterator[tuple[str, Example]]:
         yield from read_wice()
         return
     folder = DATA / "multirc"
-    for example in read_examples(folder / "dev.jsonl", folder / "docs"):
+    for example in read_eraser(folder / "dev.jsonl"):
         untitled = tuple(replace(passage, title="") for passage in example.query.passages)
         yield (
             example.query.passages[0].id or "",

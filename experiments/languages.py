@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from dgn.core import greedy
 from dgn.core.functions import FeatureCoverage, Items
 from dgn.core.native.facets import QueryWords, WordTable
-from dgn.data import Example, read_examples
+from dgn.data import Example, read_rows
 from dgn.evaluation import Baseline, Bm25, SelectorBaseline
 from dgn.files import write_atomically
 from dgn.selector import Selector
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def read_set(name: str, part: str, most: int | None = None) -> list[Example]:
     """The examples of a set that have gold among their passages."""
-    found = read_examples(DATA / "evidence" / name / f"{part}.jsonl.xz")
+    found = read_rows(DATA / "evidence" / name / f"{part}.jsonl.xz")
     return [example for example in found if any(example.gold)][:most]
 
 

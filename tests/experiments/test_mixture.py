@@ -8,7 +8,7 @@ import pytest
 
 import dgn
 from dgn.core.native.facets import WordTable
-from dgn.data import read_examples
+from dgn.data import read_rows
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.formula import FacetSizes, start_weights
 from experiments.mixture import Settings, train, window
@@ -16,7 +16,7 @@ from experiments.recall import recalls, recalls_of
 from experiments.rows import Kind, Row, directions_of, load, matched, save, shortened, some_passages
 from models import untrained
 
-SAMPLES = list(read_examples(Path(__file__).parents[2] / "samples" / "claims.jsonl"))[:30]
+SAMPLES = list(read_rows(Path(__file__).parents[2] / "samples" / "claims.jsonl"))[:30]
 
 
 @pytest.fixture(scope="module")
