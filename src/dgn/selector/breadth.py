@@ -35,7 +35,7 @@ words. With 1, three copies of one story outvote it."""
 
 def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Contents:
     """What the query, some of its passages, and the given texts say."""
-    texts = [query.texts[index] for index in indices.tolist()]
+    texts = [query.passages[int(index)].text for index in indices]
     given = [passage.text for passage in query.given]
     asked = [query.text] if query.text else []
     contents = encoder.contents(

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.constraints import Constraints
-from dgn.core.functions import Items, SetFunction
+from dgn.core.functions import Items, Mixture, SetFunction
 from dgn.core.steps import Step, replay
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import covered_alone, covered_features
 from dgn.selector.search import context_of
 from dgn.text.encoder import Facet
-from dgn.text.explanation import Explanation, PassageReport, Reason, Source, WordCoverage
+from dgn.text.explanation import (
+    NEARLY_EQUAL,
+    Explanation,
+    PassageReport,
+    Reason,
+    Source,
+    WordCoverage,
+)
 from dgn.text.languages import stems_of
 from dgn.text.query import Query
+from dgn.text.similarity import contents_of, default_reader
 from dgn.text.spelling import title_text
 
 if TYPE_CHECKING:
@@ -26,6 +35,10 @@ if TYPE_CHECKING:
 _LEAST_INCREASE = 0.02
 """A smaller increase of coverage is not reported."""
 
+_LEAST_SIMILARITY = 0.5
+"""A smaller similarity is not reported."""
+
+_MOST_COMPARED = 512
 _MOST_WITHOUT_QUERY = 2048
 
 _LEAST_WORTH = 0.1
@@ -66,7 +79,7 @@ def explained(selection: PassageSelection) -> Explanation:
     return Explanation(
         query.text,
         query.passages,
-        tuple(_reports(selection, steps, left, covers, constraints)),
+        _with_similarities(_reports(selection, steps, left, covers, constraints), selection),
         selection.indices,
         selection.certificate,
         tuple(facet.name for facet in facets),
@@ -136,6 +149,56 @@ def _reports(
             )
         reports.append(report)
     return reports
+
+
+def _with_similarities(
+    reports: list[PassageReport], selection: PassageSelection
+) -> tuple[PassageReport, ...]:
+    """The same reports with how similar the passages are to the selected ones."""
+    similar, order = _similarities(selection), list(selection.indices)
+    if similar is None or not order:
+        return tuple(reports)
+    columns = similar[:, order].copy()
+    columns[order, range(len(order))] = 0  # other than itself
+    nearest, highest = columns.argmax(axis=1), columns.max(axis=1)
+    stands_for: dict[int, list[int]] = {}
+    found: list[PassageReport] = []
+    for report in reports:
+        index = report.index
+        similarity, other = float(highest[index]), order[int(nearest[index])]
+        if similarity >= _LEAST_SIMILARITY:
+            report = replace(report, similar_to=other, similarity=similarity)
+            if similarity >= NEARLY_EQUAL and not report.is_selected:
+                stands_for.setdefault(other, []).append(index)
+        found.append(report)
+    return tuple(
+        replace(report, stands_for=tuple(stands_for[report.index]))
+        if report.index in stands_for
+        else report
+        for report in found
+    )
+
+
+def _similarities(selection: PassageSelection) -> NDArray[np.float32] | None:
+    """[passages, passages], how similar they are; None for too many passages.
+
+    They are those of the search, or, where it compared no passages, those of their words.
+    """
+    query, f, features = selection.query, selection.objective, selection.items.features[0]
+    count = len(query.passages)
+    if not query.text:
+        return features
+    if isinstance(f, Mixture) and f.columns is not None and len(f.columns) == 2:
+        said = features[:count, f.columns[1]]
+        compared = np.flatnonzero(said.any(axis=1))
+        if len(compared) == said.shape[1]:
+            similar = np.zeros((count, count), np.float32)
+            similar[:, compared] = said
+            return np.maximum(similar, similar.T)
+    if count > _MOST_COMPARED:
+        return None
+    texts = [query.text, *query.texts]
+    return contents_of(default_reader(), texts, query.read_language).similarities()
 
 
 def _dropped(

@@ -36,9 +36,13 @@ Reason: TypeAlias = Literal[
     "less_gain",
 ]
 
+NEARLY_EQUAL = 0.8
+"""Passages with this similarity are nearly copies of each other."""
+
 _HALF = 0.5
 _PASSED_SHOWN = 3
 _WORDS_SHOWN = 6
+_NUMBERS_SHOWN = 4
 _LONGEST_SELECTED = 400
 _LONGEST_PASSED = 70
 _NOTHING_COVERED = 0.01
@@ -91,6 +95,11 @@ class PassageReport:
         like: For a dropped passage, the selected one that covers most of what it covers, or the
             passage that it repeats; None if it covers nothing, or next to nothing.
         overlap: The share of what it covers that `like` covers too.
+        similar_to: The selected passage, other than itself, that is most similar to it, if their
+            similarity is at least ½; None if there is none.
+        similarity: Their similarity, from 0 to 1.
+        stands_for: For a selected passage, the dropped ones that are more similar to it than to any
+            other selected one, and at least .8.
     """
 
     index: int
@@ -103,6 +112,9 @@ class PassageReport:
     runner_up: int | None = None
     like: int | None = None
     overlap: float = 0.0
+    similar_to: int | None = None
+    similarity: float = 0.0
+    stands_for: tuple[int, ...] = ()
 
     @property
     def is_selected(self) -> bool:
@@ -129,7 +141,9 @@ class PassageReport:
             "stopped": "enough of the query was covered before",
             "less_gain": f"it would have added at most {best:.2f}, less than the selected passages",
         }[self.reason]
-        if self.was_searched and self.reason != "adds_nothing" and self.like is not None:
+        if self.similar_to is not None:
+            reason += f"; similar to [{self.similar_to}] ({self.similarity:.2f})"
+        elif self.was_searched and self.reason != "adds_nothing" and self.like is not None:
             reason += f"; [{self.like}] covers {self.overlap:.0%} of what it covers"
         verdict = "was selected" if self.is_selected else "was not selected"
         return f"[{self.index}] {verdict}: {reason}."
@@ -192,6 +206,12 @@ class Explanation:
         last = self.coverage[-1]
         return tuple(self.words[n] for n in self.content_words if last[n] < _HALF)
 
+    @property
+    def is_repetitive(self) -> bool:
+        """Whether most of the selected passages are nearly copies of another selected one."""
+        alike = [report for report in self.selected if report.similarity >= NEARLY_EQUAL]
+        return 2 * len(alike) > len(self.order)
+
     def why_not(self, index: int) -> PassageReport:
         """Why this passage was not selected."""
         if not 0 <= index < len(self.reports):
@@ -239,7 +259,8 @@ Line: TypeAlias = list[tuple[str, str]]
 
 
 def _lines(explanation: Explanation) -> Iterator[Line]:
-    yield [("query: ", "dim"), (explanation.query, "bold")]
+    if explanation.query:
+        yield [("query: ", "dim"), (explanation.query, "bold")]
     for place in range(len(explanation.order)):
         yield []
         yield from _selected_lines(place, explanation)
@@ -255,6 +276,14 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
         ]
         if explanation.gap:
             yield [("covered less than half: ", "dim"), (", ".join(explanation.gap), "yellow")]
+        if explanation.is_repetitive:
+            yield [
+                (
+                    "most of the selected passages are similar to each other "
+                    f"(above {NEARLY_EQUAL}); more breadth selects others",
+                    "yellow",
+                )
+            ]
     elif explanation.order:
         yield [(f"the selection reaches {explanation.certificate}", "dim")]
     else:
@@ -281,6 +310,10 @@ def _selected_lines(place: int, explanation: Explanation) -> Iterator[Line]:
     covered = explanation.covered[place + 1] if explanation.words else 0.0
     so_far = f"; query covered so far: {covered:.0%}" if explanation.words else ""
     yield [(f"    gain {report.gain:.2f}{other}{so_far}", "dim")]
+    if report.similar_to is not None:
+        yield [(f"    similar to [{report.similar_to}] ({report.similarity:.2f})", "dim")]
+    if report.stands_for:
+        yield [(f"    stands for {_numbered(report.stands_for)} (above {NEARLY_EQUAL})", "dim")]
     if not explanation.words:
         return
     content = {explanation.words[number] for number in explanation.content_words}
@@ -316,6 +349,12 @@ def _repeated_words(explanation: Explanation, place: int) -> dict[Source, list[s
             told.add(word.lower())
             repeated[source].append(word)
     return repeated
+
+
+def _numbered(indices: Sequence[int]) -> str:
+    more = len(indices) - _NUMBERS_SHOWN
+    shown = ", ".join(f"[{index}]" for index in indices[:_NUMBERS_SHOWN])
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -373,7 +412,9 @@ def _passed_lines(explanation: Explanation) -> Iterator[Line]:
 
 def _passed_line(report: PassageReport, explanation: Explanation) -> Line:
     gains = ", ".join(f"{gain:.2f}" for gain in report.gains)
-    if report.like is None:
+    if report.similar_to is not None:
+        reason = f"; similar to [{report.similar_to}] ({report.similarity:.2f})"
+    elif report.like is None:
         reason = ""
     elif explanation.words:
         reason = f"; {report.overlap:.0%} of what it covers is covered by [{report.like}], too"

@@ -67,14 +67,14 @@ class Contents:
         count = texts - given
         words = _centred(self.words, given)[first:]
         vectors = None if self.vectors is None else _centred(self.vectors, given)[first:]
-        has_vector = None if vectors is None else vectors.any(axis=1)
+        has_vector: NDArray[np.bool_] = np.any(words if vectors is None else vectors, axis=1)
         similar = np.empty((count, texts), np.float32)
         terms = None if self.terms is None else self.terms[first:]
         contradicts = None if terms is None else self._contradictions()
         for start in range(0, count, _BLOCK):
             block = slice(start, min(start + _BLOCK, count))
             part = similar[block]
-            if vectors is None or has_vector is None:
+            if vectors is None:
                 np.matmul(words[block], words.T, out=part)
             else:
                 np.matmul(vectors[block], vectors.T, out=part)
@@ -114,7 +114,8 @@ class Contents:
         negates = np.array([any(sign.negates for sign in of_text) for of_text in signs], np.bool_)
         differ = negates[:, None] != negates[None, :]
         numbers = [{sign.number for sign in of_text if sign.number} for of_text in signs]
-        values = {value: column for column, value in enumerate(sorted(set().union(*numbers)))}
+        every = sorted({value for of_text in numbers for value in of_text})
+        values = {value: column for column, value in enumerate(every)}
         if values:
             has = np.zeros((texts, len(values)), np.float32)
             for row, of_text in enumerate(numbers):
@@ -192,19 +193,18 @@ def default_reader() -> WordReader:
 
 def _centred(vectors: NDArray[np.float32], given: int) -> NDArray[np.float32]:
     """The vectors without what all texts have in common, which says nothing about any of them."""
-    counts = vectors.any(axis=1)
-    counts[len(vectors) - given :] = False
-    mean = vectors[counts].mean(axis=0) if counts.any() else 0.0
-    centred = unit_rows(vectors - mean)
-    centred[~vectors.any(axis=1)] = 0
-    return centred.astype(np.float32)
+    filled: NDArray[np.bool_] = np.any(vectors, axis=1)
+    counted = vectors[: len(vectors) - given][filled[: len(vectors) - given]]
+    mean = counted.mean(axis=0) if len(counted) else np.zeros(vectors.shape[1], np.float32)
+    return (unit_rows(vectors - mean) * filled[:, None]).astype(np.float32)
 
 
 def _likeness(
     words: NDArray[np.float32], terms: NDArray[np.float32], block: slice
 ) -> NDArray[np.float32]:
     """[block, texts], how like two texts are by their words: by their vectors and their stems."""
-    return (np.maximum(words[block] @ words.T, 0) + terms[block] @ terms.T) / 2
+    near: NDArray[np.float32] = np.maximum(words[block] @ words.T, 0)
+    return (near + terms[block] @ terms.T) * np.float32(0.5)
 
 
 def _ramp(likeness: Any) -> NDArray[np.float32]:

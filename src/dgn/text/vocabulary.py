@@ -200,8 +200,8 @@ class _Memory:
                 free = np.zeros((_FREE_ROWS, *array.shape[1:]), array.dtype)
                 return np.concatenate([array[:count], free])
 
-            arrays = (kept(array) for array in (self._vectors, self._facts, self._stem_of))
-            return tuple(self._words), tuple(self._stems), WordTable(*arrays)
+            table = WordTable(kept(self._vectors), kept(self._facts), kept(self._stem_of))
+            return tuple(self._words), tuple(self._stems), table
 
     def rows_in(self, texts: Sequence[list[str]], languages: Sequence[str]) -> list[list[int]]:
         """The words of each text in its language.

@@ -101,11 +101,11 @@ def tables_of_queries(
         tables.append(WordTable(vectors, facts, stem))
         found.append(replace(query, rows=rows.astype(np.int64) + first))
         first += len(used)
-    parts = (
+    vectors, facts, stem = (
         np.concatenate([getattr(own, name) for own in tables])
         for name in ("vectors", "facts", "stem")
     )
-    return found, WordTable(*parts)
+    return found, WordTable(vectors, facts, stem)
 
 
 def _rarity(
