@@ -8,14 +8,30 @@ import pytest
 import torch
 from sklearn.linear_model import RidgeClassifier
 
-from dgn.learn.layers import UnfoldedGreedy
-from experiments.diversity.coresets import Collections, Coresets, digits
-from experiments.diversity.feature_choice import FeatureChoice
-from experiments.diversity.peers import Facilities, FeatureSums, peers_of
-from experiments.diversity.pools import Benchmark, Pool, memberships, ridge_accuracy, stack
-from experiments.diversity.report import markdown
-from experiments.diversity.selector import Setting, choices, train, untrained
-from experiments.diversity.study import DGN, TRAINED, UNTRAINED, study
+from dgn.learn import UnfoldedGreedy
+from experiments.diversity import (
+    DGN,
+    TRAINED,
+    UNTRAINED,
+    Benchmark,
+    Collections,
+    Coresets,
+    Facilities,
+    FeatureChoice,
+    FeatureSums,
+    Pool,
+    Setting,
+    choices,
+    digits,
+    markdown,
+    memberships,
+    peers_of,
+    ridge_accuracy,
+    stack,
+    study,
+    train,
+    untrained,
+)
 
 
 def small(benchmark: Benchmark, learn: int, others: int) -> Benchmark:
