@@ -392,7 +392,7 @@ def _stacked(matrices: Sequence[Numbers], size: int) -> Tensor:
 # the selected columns. Training sees the digits 1, 3, 5, 7 and 9; reported are the other digits,
 # and two data sets from another world.
 
-_SAMPLE, _MOST_TESTS, _RIDGE = 60, 300, 1.0
+_SAMPLE, _MOST_TESTS, _TABLE_RIDGE = 60, 300, 1.0
 _COLUMN_SHARPNESS = 4.0
 _LEAST_WORTH = 0.02
 
