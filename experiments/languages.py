@@ -33,14 +33,15 @@ from numpy.typing import NDArray
 
 from dgn.core import greedy
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core.native.facets import QueryWords, WordTable
+from dgn.text.facets.matching import QueryWords
+from dgn.text.vocabulary import WordTable
 from dgn.data import Example, read_rows
 from dgn.evaluation import Baseline, Bm25, SelectorBaseline
 from dgn.files import write_atomically
 from dgn.selector import Selector
 from dgn.selector.search import without_repeats
 from dgn.text import WordReader, token_idf
-from dgn.text.facets.compiled import Formula
+from dgn.text.facets.encoder import Formula
 from dgn.text.facets.encoder import default_vectors
 from dgn.text.facets.formula import spelling_weights
 from dgn.text.facets.reading import read_queries

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.native.facets import WordTable
+from dgn.text.vocabulary import WordTable
 from dgn.data import Example
 from dgn.learn.facets import MatchedQuery
 from dgn.text.facets.encoder import FacetEncoder

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import dgn
-from dgn.core.native.facets import WordTable
+from dgn.text.vocabulary import WordTable
 from dgn.text import Query, WordReader, token_idf
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.matching import Matches, QueryMatches, match_query

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dgn
-from dgn.core.native.facets import WordTable
+from dgn.text.vocabulary import WordTable
 from dgn.data import read_rows
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.formula import FacetSizes, start_weights

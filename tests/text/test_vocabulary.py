@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dgn.core.native.facets import WordTable
+from dgn.text.vocabulary import WordTable
 from dgn.text import WordReader, token_idf, vocabulary
 from dgn.text.words import stems_of, written_words
 from models import reader, wordllama

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from dgn.core import Selections, greedy
 from dgn.core.arrays import Float
 from dgn.core.functions import Items, SetFunction
-from dgn.core.native.facets import WordTable
 from dgn.data import Example
 from dgn.learn.batches import Batch, Table
 from dgn.learn.layers import UnfoldedGreedy
@@ -29,7 +28,7 @@ from dgn.learn.networks import SelectionNetwork
 from dgn.text.facets.formula import Facets, FacetWeights, compute_facets
 from dgn.text.facets.matching import Matches, QueryMatches, match_query
 from dgn.text.facets.reading import read_queries
-from dgn.text.vocabulary import WordReader
+from dgn.text.vocabulary import WordReader, WordTable
 
 _QUERIES_PER_BATCH = 64
 _HALF = ("similarity", "title", "about", "passages")

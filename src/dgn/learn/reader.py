@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from dgn.core.native.facets import WordTable
 from dgn.data import Example
 from dgn.errors import InvalidInput
 from dgn.learn.facets import FacetNetwork, MatchedQuery, MatchTable
@@ -22,6 +21,7 @@ from dgn.selector import Selector
 from dgn.text.facets.formula import Facets, FacetWeights, compute_facets
 from dgn.text.facets.matching import Matches
 from dgn.text.languages import ENGLISH
+from dgn.text.vocabulary import WordTable
 
 
 @final

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from dgn.core import Selection, greedy
 from dgn.core.functions import FeatureCoverage, Items, SetFunction
-from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput, require_extra
 from dgn.files import sampled_fingerprint_of
 from dgn.minilm.index import IndexedVectors
@@ -31,8 +30,7 @@ from dgn.text.encoder import (
     require_keys,
     require_sizes,
 )
-from dgn.text.facets.compiled import Formula, joined
-from dgn.text.facets.encoder import FacetEncoder, default_vectors
+from dgn.text.facets.encoder import FacetEncoder, Formula, default_vectors, joined
 from dgn.text.facets.formula import (
     FacetSizes,
     FacetWeights,
@@ -42,14 +40,14 @@ from dgn.text.facets.formula import (
     spelling_weights,
     start_weights,
 )
-from dgn.text.facets.matching import Matches, QueryMatches, TextVectors, match_query
+from dgn.text.facets.matching import Matches, QueryMatches, QueryWords, TextVectors, match_query
 from dgn.text.facets.reading import order_of, read_queries, texts_of
 from dgn.text.languages import ENGLISH
 from dgn.text.query import Passage, Query
 from dgn.text.similarity import Contents, contents_of
 from dgn.text.spelling import normalized, title_text
 from dgn.text.vectors import token_idf
-from dgn.text.vocabulary import WordReader
+from dgn.text.vocabulary import WordReader, WordTable
 
 READ, _READ_SHARE = 8, 0.4
 """How many passages are read together with the query, unless a model says otherwise, and which

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
-from dgn.core.native.facets import QueryWords
 from dgn.errors import InvalidInput
 from dgn.text.encoder import PreparedPassages
 from dgn.text.facets.index import (
@@ -20,7 +19,7 @@ from dgn.text.facets.index import (
     read_arrays,
     taken,
 )
-from dgn.text.facets.matching import TextVectors
+from dgn.text.facets.matching import QueryWords, TextVectors
 from dgn.text.facets.reading import order_of
 from dgn.text.languages import ENGLISH
 from dgn.text.query import Passage, Query

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
+from dgn.core import native
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
@@ -432,7 +433,14 @@ def _query_of(number: int, given: Any) -> Query:
 
 
 def _portions(queries: Sequence[Query]) -> Iterator[Sequence[Query]]:
-    """Queries to process together: one with thousands of passages would pad all others."""
+    """Queries to process together: one with thousands of passages would pad all others.
+
+    Without kernels, one query at a time: NumPy rounds the sums of a row by its padding.
+    """
+    if not native.is_available():
+        for query in queries:
+            yield [query]
+        return
     start, most = 0, 0
     for index, query in enumerate(queries):
         most = max(most, len(query.passages))

@@ -19,10 +19,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.native.facets import WordSigns
 from dgn.errors import InvalidInput
 from dgn.text.vectors import token_idf, unit_rows
-from dgn.text.vocabulary import WordReader
+from dgn.text.vocabulary import WordReader, WordSigns
 
 _COPY_FROM, _COPY_TO = 0.6, 0.8
 """From the first likeness on, a text may be a copy of another one; from the second on, it is."""
@@ -196,15 +195,19 @@ def _centred(vectors: NDArray[np.float32], given: int) -> NDArray[np.float32]:
     filled: NDArray[np.bool_] = np.any(vectors, axis=1)
     counted = vectors[: len(vectors) - given][filled[: len(vectors) - given]]
     mean = counted.mean(axis=0) if len(counted) else np.zeros(vectors.shape[1], np.float32)
-    return (unit_rows(vectors - mean) * filled[:, None]).astype(np.float32)
+    centred: NDArray[np.float32] = np.asarray(unit_rows(vectors - mean), np.float32)
+    centred[~filled] = 0
+    return centred
 
 
 def _likeness(
     words: NDArray[np.float32], terms: NDArray[np.float32], block: slice
 ) -> NDArray[np.float32]:
     """[block, texts], how like two texts are by their words: by their vectors and their stems."""
-    near: NDArray[np.float32] = np.maximum(words[block] @ words.T, 0)
-    return (near + terms[block] @ terms.T) * np.float32(0.5)
+    like: NDArray[np.float32] = np.maximum(words[block] @ words.T, 0)
+    like += terms[block] @ terms.T
+    like *= np.float32(0.5)
+    return like
 
 
 def _ramp(likeness: Any) -> NDArray[np.float32]:

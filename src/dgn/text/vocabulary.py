@@ -12,15 +12,15 @@ import threading
 import weakref
 from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
-from typing import Any, final
+from dataclasses import astuple, dataclass, field
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.array_files import MappedArray
 from dgn.core import native
-from dgn.core.native.facets import WordSigns, WordTable, describe_words
+from dgn.core.native.facets import describe_words
 from dgn.text.languages import (
     ENGLISH,
     ENGLISH_NEGATIONS,
@@ -60,6 +60,39 @@ _SHORTEST_DENIED = 4
 
 FACTS = 5
 """IDF; whether it is a number, a year, a function word, a question word."""
+
+
+class WordSigns(NamedTuple):
+    """What a word may contradict another text with.
+
+    Attributes:
+        number: The value of a number, such as "5"; empty if it is none.
+        negates: Whether it is a word of negation.
+        sides: The pairs of opposites that it belongs to, and its side in each.
+        denied: The row of the word that it denies, as "unsafe" denies "safe"; −1 if there is none.
+    """
+
+    number: str = ""
+    negates: bool = False
+    sides: tuple[tuple[int, int], ...] = ()
+    denied: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class WordTable:
+    """What is known about words; a word is a row.
+
+    Attributes:
+        vectors: [words, dimension], float32, of length 1.
+        facts: [words, 5], float32: IDF; number, year, function word, question word.
+        stem: [words], equal for the forms of a word.
+        signs: By row, what a word may contradict another text with; most words have none.
+    """
+
+    vectors: NDArray[np.float32]
+    facts: NDArray[np.float32]
+    stem: NDArray[np.int64]
+    signs: Mapping[int, WordSigns] = field(default_factory=dict[int, WordSigns])
 
 
 @final

@@ -21,8 +21,14 @@ from pydantic import (
 from dgn.apps.service.refusals import Refused, ServiceLimits
 from dgn.selector import Limits
 from dgn.text.languages import checked_language
-from dgn.text.query import Document, Passage
-from dgn.text.query import Query, checked_embeddings, checked_groups, checked_pinned
+from dgn.text.query import (
+    Document,
+    Passage,
+    Query,
+    checked_embeddings,
+    checked_groups,
+    checked_pinned,
+)
 from dgn.text.words import has_words
 
 QUERY_EXAMPLE = "The bridge was designed by Clara Voss, and trains have crossed it since 1911."

@@ -6,10 +6,8 @@ The formula itself, and its plain form, are in `dgn.text.facets`; here it is arr
 from __future__ import annotations
 
 import ctypes
-import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,60 +18,6 @@ from dgn.parallel import available_cores, run_in_parts
 
 _MANY_WORDS = 4096
 _QUERIES_PER_THREAD = 16
-
-
-class WordSigns(NamedTuple):
-    """What a word may contradict another text with.
-
-    Attributes:
-        number: The value of a number, such as "5"; empty if it is none.
-        negates: Whether it is a word of negation.
-        sides: The pairs of opposites that it belongs to, and its side in each.
-        denied: The row of the word that it denies, as "unsafe" denies "safe"; −1 if there is none.
-    """
-
-    number: str = ""
-    negates: bool = False
-    sides: tuple[tuple[int, int], ...] = ()
-    denied: int = -1
-
-
-@dataclass(frozen=True, eq=False)
-class WordTable:
-    """What is known about words; a word is a row.
-
-    Attributes:
-        vectors: [words, dimension], float32, of length 1.
-        facts: [words, 5], float32: IDF; number, year, function word, question word.
-        stem: [words], equal for the forms of a word.
-        signs: By row, what a word may contradict another text with; most words have none.
-    """
-
-    vectors: NDArray[np.float32]
-    facts: NDArray[np.float32]
-    stem: NDArray[np.int64]
-    signs: Mapping[int, WordSigns] = field(default_factory=dict[int, WordSigns])
-
-
-@dataclass(frozen=True, eq=False)
-class QueryWords:
-    """A query with its passages, as words.
-
-    Attributes:
-        rows: The words of the query, of each passage, and of each different title, as rows.
-        start: Where each of these texts begins in `rows`, and where the last one ends.
-        title: [passages], which of the titles each passage has.
-        position: [passages], the position in its document; 0 if it is not known.
-        is_ordered: [passages], whether it is known.
-        follows: [passages], whether the passage directly follows the one before it.
-    """
-
-    rows: NDArray[np.int64]
-    start: NDArray[np.int64]
-    title: NDArray[np.int64]
-    position: NDArray[np.float32]
-    is_ordered: NDArray[np.bool_]
-    follows: NDArray[np.bool_]
 
 
 def describe_words(
@@ -102,23 +46,6 @@ def describe_words(
         *map(ctypes.c_void_p, map(address_of, (found, rarity))),
     )
     return found, rarity
-
-
-def query_words(
-    texts: Sequence[Sequence[int]],
-    title: Sequence[int],
-    order: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]],
-) -> QueryWords:
-    """The words of a query, of its passages and of its titles, given text by text.
-
-    Args:
-        texts: The words of the query, of each passage, and of each different title.
-        title: Which of the titles each passage has.
-        order: `position`, `is_ordered` and `follows` of QueryWords.
-    """
-    start = np.array([0, *itertools.accumulate(map(len, texts))], np.int64)
-    rows = np.fromiter(itertools.chain.from_iterable(texts), np.int64, int(start[-1]))
-    return QueryWords(rows, start, np.array(title, np.int64), *order)
 
 
 class FacetKernel:
@@ -161,30 +88,32 @@ class FacetKernel:
         return FacetKernel, self._given
 
     def compute(
-        self, words: WordTable, queries: Sequence[QueryWords]
+        self, words: tuple[NDArray[Any], ...], queries: Sequence[tuple[NDArray[Any], ...]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
         """The features of the passages of every query, the weights, the targets, and the mask.
 
         What stands for a passage as a whole follows the words of its query directly, and zeros
         fill up the row: sums over a row are then the same in every batch, bit for bit.
+
+        Args:
+            words: The arrays of a `WordTable`: vectors, facts and stems.
+            queries: The arrays of `QueryWords`, for each query.
         """
-        tokens = max(int(query.start[1]) for query in queries)
-        items = max(len(query.title) for query in queries)
+        tokens = max(int(start[1]) for _, start, *_ in queries)
+        items = max(len(title) for _, _, title, *_ in queries)
         width = tokens + 1 + self._has_relevance
         features = np.zeros((len(queries), items, width), np.float32)
         weights, target = (np.zeros((len(queries), width), np.float32) for _ in range(2))
         mask = np.zeros((len(queries), items), np.bool_)
-        dimension = words.vectors.shape[1]
-        known = structures.Words(
-            *map(address_of, (words.vectors, words.facts, words.stem)), dimension
-        )
+        dimension = words[0].shape[1]
+        known = structures.Words(*map(address_of, words), dimension)
         at_features, at_weights, at_target = map(address_of, (features, weights, target))
         isa, run = highest_isa(), library()
         asked = (structures.Query * len(queries))()
         results = (structures.FacetResult * len(queries))()
         most_work = 0
         for row, query in enumerate(queries):
-            rows, start, count = query.rows, query.start, len(query.title)
+            rows, start, count = query[0], query[1], len(query[2])
             asked_words, titles = int(start[1]), len(start) - 2 - count
             # Counting costs more than the room, unless there are many words.
             distinct = len(rows) if len(rows) < _MANY_WORDS else len(np.unique(rows))
@@ -199,8 +128,7 @@ class FacetKernel:
                 self._units,
             )
             most_work = max(most_work, size)
-            arrays = (rows, start, query.title, query.position, query.is_ordered, query.follows)
-            asked[row] = structures.Query(*map(address_of, arrays), count, titles, distinct)
+            asked[row] = structures.Query(*map(address_of, query), count, titles, distinct)
             results[row] = structures.FacetResult(
                 at_features + 4 * row * items * width,
                 at_weights + 4 * row * width,

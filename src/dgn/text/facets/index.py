@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
-from dgn.core.native.facets import QueryWords, WordTable
 from dgn.errors import InvalidInput
 from dgn.text.detection import query_language
 from dgn.text.encoder import PreparedPassages
-from dgn.text.facets.compiled import Formulas
+from dgn.text.facets.matching import QueryWords
 from dgn.text.facets.reading import order_of, tables_of_queries
 from dgn.text.languages import ENGLISH, LANGUAGE_CODES
 from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
 from dgn.text.vectors import SubwordVectors
-from dgn.text.vocabulary import WordReader
+from dgn.text.vocabulary import WordReader, WordTable
+
+if TYPE_CHECKING:
+    from dgn.text.facets.encoder import Formulas
 
 _ARRAYS = {
     "vectors": (np.float32, 2),

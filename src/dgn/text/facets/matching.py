@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Bool, Float, Int
-from dgn.core.native.facets import QueryWords, WordTable
 from dgn.text.vectors import unit_rows
+from dgn.text.vocabulary import WordTable
 
 SAME_STEM = 0.9
 """The similarity of two forms of a word."""
@@ -56,6 +56,26 @@ needs an entry here, an attribute of Matches, and a line in `match_query`.
 
 QueryMatches = dict[str, NDArray[Any]]
 """The matches of one query, without padding: the arrays of AXES. `query` numbers its words."""
+
+
+class QueryWords(NamedTuple):
+    """A query with its passages, as words.
+
+    Attributes:
+        rows: The words of the query, of each passage, and of each different title, as rows.
+        start: Where each of these texts begins in `rows`, and where the last one ends.
+        title: [passages], which of the titles each passage has.
+        position: [passages], the position in its document; 0 if it is not known.
+        is_ordered: [passages], whether it is known.
+        follows: [passages], whether the passage directly follows the one before it.
+    """
+
+    rows: NDArray[np.int64]
+    start: NDArray[np.int64]
+    title: NDArray[np.int64]
+    position: NDArray[np.float32]
+    is_ordered: NDArray[np.bool_]
+    follows: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.native.facets import QueryWords, WordTable, query_words
 from dgn.errors import InvalidInput
 from dgn.text.detection import query_language
+from dgn.text.facets.matching import QueryWords
 from dgn.text.languages import ENGLISH
 from dgn.text.query import Passage, Query
 from dgn.text.spelling import title_text
-from dgn.text.vocabulary import WordReader
+from dgn.text.vocabulary import WordReader, WordTable
 from dgn.text.words import pieces_of
 
 RARITY = 1.5
@@ -73,7 +72,9 @@ def read_queries(
 def _words_of(query: Query, rows: Sequence[list[int]], title: Sequence[int]) -> QueryWords:
     if not rows[0]:
         raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
-    return query_words(rows, title, order_of(query.passages))
+    start = np.array([0, *itertools.accumulate(map(len, rows))], np.int64)
+    flat = np.fromiter(itertools.chain.from_iterable(rows), np.int64, int(start[-1]))
+    return QueryWords(flat, start, np.array(title, np.int64), *order_of(query.passages))
 
 
 def tables_of_queries(
@@ -99,7 +100,7 @@ def tables_of_queries(
         if code != ENGLISH:
             facts[:, 0] += np.where(facts[:, 3] == 0, _rarity(query, rows, stem), 0)
         tables.append(WordTable(vectors, facts, stem))
-        found.append(replace(query, rows=rows.astype(np.int64) + first))
+        found.append(query._replace(rows=rows.astype(np.int64) + first))
         first += len(used)
     vectors, facts, stem = (
         np.concatenate([getattr(own, name) for own in tables])
