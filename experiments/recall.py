@@ -42,6 +42,8 @@ def recalls(selector: Selector, examples: Sequence[Example]) -> NDArray[np.float
 
 def recall_at(indices: Sequence[int], gold: NDArray[np.bool_]) -> list[float]:
     """The share of the gold passages that are among the first k, for each of KS."""
+    if not indices:
+        return [0.0] * len(KS)
     hits = np.cumsum(gold[list(indices)])
     return [float(hits[min(k, len(hits)) - 1] / gold.sum()) for k in KS]
 
