@@ -116,6 +116,8 @@ def map_arrays(
     Raises:
         BrokenInput: The file is missing or damaged.
     """
+    if path.exists() and not path.is_file():  # to open a pipe would wait for ever
+        raise BrokenInput(path, None, message="it is not a file.")
     try:
         file = _OpenFile(path)
         mapped = file.mapped(mmap.ACCESS_READ)

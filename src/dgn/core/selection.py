@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Float, Int, device_of, namespace
 
+_SHOWN = 10
+"""Items that the text of a selection names."""
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -79,9 +82,10 @@ class Selection:
     def __str__(self) -> str:
         if not self.indices:
             return "selected nothing"
-        pairs = zip(self.indices, self.gains, strict=True)
+        pairs = zip(self.indices[:_SHOWN], self.gains[:_SHOWN], strict=True)
         items = ", ".join(f"{index} ({gain:+.3g})" for index, gain in pairs)
-        return f"selected {items}: {self.certificate}"
+        more = f" and {len(self) - _SHOWN} more" if len(self) > _SHOWN else ""
+        return f"selected {items}{more}: {self.certificate}"
 
 
 @dataclass(frozen=True, eq=False)

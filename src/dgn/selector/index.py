@@ -105,7 +105,7 @@ class PassageIndex:
         Raises:
             InvalidInput: An argument is not what is described here.
         """
-        checked, text = Limits(**limits), checked_query(query)
+        checked, text = Limits.of(limits), checked_query(query)
         read_in = None if self._prepared is None else self._prepared.language
         code = read_in if language is None else checked_language(language)
         indices = self._everything if documents is None else self._indices_of(documents)
@@ -157,6 +157,8 @@ class PassageIndex:
             "reader": self._selector.encoder.fingerprint,
             "prepared": json.dumps(bool(prepared)),
         }
+        if folder.exists() and not folder.is_dir():
+            raise InvalidInput("folder", message=f"{folder} is a file; choose a folder.")
         folder.mkdir(parents=True, exist_ok=True)
         with only_writer(folder):  # it removes what a process that was killed has left
             write_arrays(folder / _FILE, arrays, metadata)

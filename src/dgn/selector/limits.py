@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict, cast
 
@@ -86,6 +86,21 @@ class Limits:
             found = f"a {type(counts).__name__}"
             raise InvalidInput("count_tokens", found=found, allowed="a function of a string")
 
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Limits:
+        """The limits among the arguments of a caller, who may know them by other names.
+
+        Raises:
+            InvalidInput: There is no such limit; the message names ours.
+        """
+        names = [one.name for one in fields(cls)]
+        for name in arguments:
+            if name not in names:
+                ours = _OTHER_NAMES.get(name)
+                hint = f"; use {ours}" if ours else f"; the limits are {', '.join(names)}"
+                raise InvalidInput(name, message=f"There is no argument {name:.40}{hint}.")
+        return cls(**arguments)
+
     def __repr__(self) -> str:
         given = {
             one.name: getattr(self, one.name)
@@ -120,6 +135,14 @@ class LimitArguments(TypedDict, total=False):
     max_per_group: int | None
     breadth: float | None
 
+
+_OTHER_NAMES = {
+    **dict.fromkeys(("top_k", "top_n", "n", "limit", "num_results"), "k"),
+    **dict.fromkeys(("diversity", "lambda_mult", "mmr_lambda"), "breadth"),
+    **dict.fromkeys(("max_length", "token_limit", "budget"), "max_tokens"),
+    **dict.fromkeys(("threshold", "min_score"), "min_relevance"),
+}
+"""What other libraries call the limits."""
 
 _RANGES: dict[str, Callable[[float], bool]] = {
     "max_tokens": lambda x: 0 < x < math.inf,

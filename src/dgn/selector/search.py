@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from dgn.selector.coverage import progress, relevance_of
 from dgn.selector.limits import Limits, integer
 from dgn.text.encoder import Encoder
 from dgn.text.query import Query
+
+if TYPE_CHECKING:
+    from dgn.selector.result import PassageSelection
 
 _LENGTH_EXPONENT = 0.1
 """How much the length of a passage counts within a token limit, for each power of e by which the
@@ -125,6 +128,26 @@ def constraints_of(
         budget=limits.max_tokens,
     )
     return constraints
+
+
+def with_other_twins(selection: PassageSelection) -> Query | None:
+    """The query with another one of some equal passages, whose group has room; None if none has."""
+    query, left = selection.query, selection.constraints
+    if left is None or left.groups is None or left.quotas is None or not query.text:
+        return None
+    if len(set(query.twins)) == len(query.twins):
+        return None
+    for index in selection.indices:
+        left = left.after(index)
+    room = cast("Any", left.quotas)[left.groups]
+    for twin in set(query.twins).difference(selection.indices):
+        others = [other for other, own in enumerate(query.twins) if own == twin and room[other] > 0]
+        if room[twin] < 1 and others:
+            best = max(others, key=lambda other: (room[other], -other))
+            changed = replace(query)
+            changed.__dict__["twins"] = tuple(best if own == twin else own for own in query.twins)
+            return changed
+    return None
 
 
 def search_passages(

@@ -27,6 +27,7 @@ from dgn.selector.search import (
     search_passages,
     stopped_early,
     token_counts,
+    with_other_twins,
     without_repeats,
 )
 from dgn.text.encoder import Encoder
@@ -58,11 +59,15 @@ class Selector:
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: Encoder | None = None,
         *,
         objective: SetFunction | Callable[[SetFunction, Items], SetFunction] | None = None,
     ) -> None:
-        self.encoder = encoder
+        if not isinstance(cast("Any", encoder), Encoder):
+            found = "nothing" if encoder is None else f"{encoder!r:.40}"
+            allowed = "an Encoder; Selector.from_pretrained() loads a trained selector"
+            raise InvalidInput("encoder", found=found, allowed=allowed)
+        self.encoder: Encoder = cast("Encoder", encoder)
         self.card, self.name = "", ""
         self._objective = objective
 
@@ -167,7 +172,7 @@ class Selector:
         Raises:
             InvalidInput: An argument is not what is described here.
         """
-        checked = Limits(**limits)
+        checked = Limits.of(limits)
         built = Query.of(
             query,
             passages,
@@ -199,7 +204,7 @@ class Selector:
             batch_size: The number of queries that are processed together.
             limits: k, max_tokens, stop_at and the other limits of `select`, for all queries.
         """
-        size, checked = integer("batch_size", batch_size), Limits(**limits)
+        size, checked = integer("batch_size", batch_size), Limits.of(limits)
         if isinstance(queries, Mapping) or not isinstance(cast("Any", queries), Iterable):
             found = type(cast("object", queries)).__name__
             raise InvalidInput("queries", found=found, allowed="an iterable of dictionaries")
@@ -235,7 +240,21 @@ class Selector:
                         selected += self.select_encoded([query], limits, *encoded)
                     else:
                         selected.append(self._select_without_query(query, limits))
-        return selected
+        return [self._in_groups_with_room(one) for one in selected]
+
+    def _in_groups_with_room(self, selection: PassageSelection) -> PassageSelection:
+        """Of equal passages in different groups, the one whose group has room counts.
+
+        One passage stands for all that repeat it; if its group was full, another one stands for
+        them in a second search.
+        """
+        for _ in selection.query.passages:
+            query = with_other_twins(selection)
+            if query is None:
+                break
+            objective, items = self.encoder.encode([query])
+            (selection,) = self.select_encoded([query], selection.limits, objective, items)
+        return selection
 
     def index(
         self,

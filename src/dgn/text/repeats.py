@@ -18,6 +18,10 @@ _ORDINARY = frozenset(".,;:!?'\"()[]{}…«»“”„‚‹›•‣◦·▪*_`
 """Punctuation that does not change what a text says."""
 
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
+_DASH = " - "
+"""Stands for a dash by itself; no word or sign contains a space."""
+
+_EXPONENT = re.compile(r"\d[eE]$")
 _AROUND = "'\"()[]{}.,;:?…«»“”"
 
 
@@ -33,7 +37,15 @@ def same_text_key(text: str) -> tuple[str, ...]:
         False
     """
     pieces = normalized(text).split()
-    return tuple(token for piece in pieces for token in _tokens_of(piece)) or (text,)
+    tokens = [token for piece in pieces for token in _tokens_of(piece)]
+    if _DASH in tokens:
+        # A dash by itself is an ordinary mark, unless it is a minus between two numbers.
+        tokens = [
+            token
+            for place, token in enumerate(tokens)
+            if token != _DASH or _is_between_numbers(tokens, place)
+        ]
+    return tuple(tokens) or (text,)
 
 
 def letters_of(text: str) -> tuple[int, ...]:
@@ -47,7 +59,14 @@ def _tokens_of(piece: str) -> tuple[str, ...]:
     return _remembered(piece) if len(piece) <= _LONGEST_REMEMBERED else _tokens(piece)
 
 
+def _is_between_numbers(tokens: list[str], place: int) -> bool:
+    around = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
+    return len(around) == 2 and around[0][-1].isdigit() and around[1][:1].isdigit()
+
+
 def _tokens(piece: str) -> tuple[str, ...]:
+    if piece.translate(_DASHES) == "-":
+        return (_DASH,)
     tokens: list[str] = []
     end = 0
     for match in word_pattern(piece).finditer(piece):
@@ -65,6 +84,10 @@ def _signs(piece: str, start: int, end: int) -> list[str]:
     if start == end:
         return []
     is_inside = piece[start - 1 : start].isdigit() and piece[end : end + 1].isdigit()
+    # The sign of an exponent, 5e-8, and the marks of feet and inches, 5' and 5".
+    is_inside = is_inside or _EXPONENT.search(piece, 0, start) is not None
+    if piece[start - 1 : start].isdigit() and piece[start] in "'\"" and piece[0] != piece[start]:
+        return [piece[start:end]]
     found: list[str] = []
     for run in _MARKS.findall(piece[start:end]):
         if is_inside or not _ORDINARY.issuperset(run):

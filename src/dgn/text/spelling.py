@@ -26,7 +26,7 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _APOSTROPHES = "\u2018\u2019\u02bc\uff07"
 _SPECIAL = str.maketrans(dict.fromkeys(_INVISIBLE) | dict.fromkeys(_APOSTROPHES, "'"))
 _HAS_SPECIAL = re.compile(f"[{_INVISIBLE}{_APOSTROPHES}]")
-_MINUS = re.compile(r"(?<![\w)])[−–](?=\.?\d)")
+_MINUS = re.compile(r"(?<![\w)])[−–‐‑‒―](?=\.?\d)")
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 _EXPONENT = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 _FRACTION = re.compile(r"(\d?)([¼½¾⅐-⅞])")

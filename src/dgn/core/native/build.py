@@ -90,7 +90,8 @@ def build(library: Path = LIBRARY) -> bool:
         reason = getattr(error, "stderr", "") or str(error)
         report.write_text(f"{' '.join(compiler)} failed: {reason.strip()[:500]}\n")
         return False
-    report.write_text(f"compiled with {' '.join(compiler)}\n")
+    size = library.stat().st_size
+    report.write_text(f"compiled with {' '.join(compiler)}, {size} bytes\n")
     return True
 
 

@@ -29,7 +29,7 @@ ISAS = ("baseline", "AVX2", "AVX-512")
 @functools.cache
 def library() -> Any:
     """The shared library; None if there is none that fits."""
-    if _is_off() or not LIBRARY.is_file():
+    if _is_off() or not LIBRARY.is_file() or not _is_complete():
         return None
     try:
         found: Any = ctypes.CDLL(str(LIBRARY))
@@ -56,6 +56,17 @@ def _fits(found: Any) -> bool:
     return found.dgn_version() == version_of_sources() and list(sizes) == [
         ctypes.sizeof(one) for one in STRUCTURES
     ]
+
+
+def _is_complete() -> bool:
+    """Whether the library has the size that it had when it was built.
+
+    To load one that was cut would end the process.
+    """
+    if not REPORT.is_file():
+        return False
+    words = REPORT.read_text(encoding="utf-8").split()
+    return words[-2:] == [str(LIBRARY.stat().st_size), "bytes"]
 
 
 def _is_off() -> bool:
