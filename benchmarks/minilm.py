@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import print_table
-from dgn.data import read_examples
+from dgn.data import read_rows
 from dgn.selector import Limits, Selector
 from dgn.text.query import Query
 
@@ -77,7 +77,7 @@ def run() -> None:
 
 
 def _queries() -> list[Query]:
-    return [example.query for example in read_examples(_SAMPLES)]
+    return [example.query for example in read_rows(_SAMPLES)]
 
 
 def _measure(name: str) -> list[float]:

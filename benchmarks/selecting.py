@@ -25,7 +25,7 @@ import torch
 
 import dgn
 from benchmarks.measure import print_table, seconds
-from dgn.data import read_examples
+from dgn.data import read_rows
 from dgn.selector import Selector
 from dgn.text.query import Query
 
@@ -39,7 +39,7 @@ QUERY = "Which bridge was designed by the engineer who was born in 1870, and whe
 
 def run() -> None:
     torch.set_num_threads(2)
-    queries = [example.query for example in read_examples(SAMPLES)]
+    queries = [example.query for example in read_rows(SAMPLES)]
     selector = Selector.from_pretrained()
     rows = [
         {"query": q.text, "passages": q.texts, "titles": [p.title for p in q.passages]}
@@ -111,7 +111,7 @@ def _fresh_seconds() -> tuple[float, float, float]:
     """In a new process: loading the model, the first call, and then all queries; best of three."""
     rows = [
         {"query": q.text, "passages": q.texts, "titles": [p.title for p in q.passages]}
-        for q in (example.query for example in read_examples(SAMPLES))
+        for q in (example.query for example in read_rows(SAMPLES))
     ]
     command = [sys.executable, "-c", _FRESH]
     given = json.dumps(rows)
@@ -181,7 +181,7 @@ print(time.perf_counter() - started)
 
 
 def _by_passages() -> None:
-    texts = [text for example in read_examples(SAMPLES) for text in example.query.texts]
+    texts = [text for example in read_rows(SAMPLES) for text in example.query.texts]
     texts = list(dict.fromkeys(texts))[: max(COUNTS)]
     selector = Selector.from_pretrained()
     methods: dict[str, Callable[[list[str]], float]] = {

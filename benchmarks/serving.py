@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.measure import print_table
-from dgn.data import read_examples
+from dgn.data import read_rows
 from dgn.selector import Selector
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
@@ -71,7 +71,7 @@ def requests() -> tuple[list[bytes], list[tuple[int, ...]]]:
     bodies: list[bytes] = []
     answers: list[tuple[int, ...]] = []
     selector = Selector.from_pretrained()
-    queries = [example.query for example in read_examples(SAMPLES)]
+    queries = [example.query for example in read_rows(SAMPLES)]
     pages = [[{"text": p.text, "title": p.title} for p in query.passages] for query in queries]
     for number, query in enumerate(queries):
         # Its own page, and as many passages of the pages after it as are missing.

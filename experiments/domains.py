@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
-from dgn.data import Claim, Evidence, Example, Page, example_of, read_rows
-from dgn.data.records import passages_of
-from dgn.text.query import Passage
+from dgn.data import Example, read_rows
+from dgn.data.records import without_blanks
+from dgn.text.query import Passage, Query
 from experiments.paper.data import page_of, read_claims
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -81,16 +82,6 @@ def read_domain(name: str, *, partial: bool = False) -> Domain:
     return Domain(name, tuple(filter(_is_usable, train)), tuple(filter(_is_usable, dev)))
 
 
-def read_eraser(path: Path) -> Iterator[Example]:
-    """The examples of a file of ERASER, whose pages are in `docs/` next to it."""
-    for claim in read_claims(path):
-        lines = {title: page_of(path.parent / "docs", title) for title in claim.pages}
-        groups = tuple(tuple(Evidence(*piece) for piece in group) for group in claim.groups)
-        pages = [Page(title, of_page) for title, of_page in lines.items() if of_page is not None]
-        record = Claim(claim.id, claim.text, None, groups, claim.pages)
-        yield example_of(record, passages_of(pages))
-
-
 def _parts(name: str) -> tuple[list[Example], list[Example]]:
     found: list[list[Example]] = [[], []]
     if name == "fever":
@@ -130,17 +121,35 @@ def read_wice() -> Iterator[tuple[str, Example]]:
     with (DATA / "wice" / "claim_dev.jsonl").open(encoding="utf-8") as stream:
         for number, line in enumerate(stream):
             row = json.loads(line)
-            page = str(number)
-            groups = tuple(
-                tuple(Evidence(page, place) for place in group)
-                for group in row["supporting_sentences"]
-                if group
-            )
-            passages = [
-                Passage(text, "", 0, place, id=page) for place, text in enumerate(row["evidence"])
-            ]
-            claim = Claim(page, row["claim"], row["label"], groups)
-            yield "\n".join(row["evidence"]), example_of(claim, passages)
+            gold = {place for group in row["supporting_sentences"] for place in group}
+            pages = {str(number): row["evidence"]}
+            evidence = {(str(number), place) for place in gold}
+            example = _joined(str(number), row["claim"], pages, evidence)
+            # Articles have no titles.
+            untitled = tuple(replace(passage, title="") for passage in example.query.passages)
+            query = replace(example.query, passages=untitled)
+            yield "\n".join(row["evidence"]), replace(example, query=query)
+
+
+def read_eraser(path: Path) -> Iterator[Example]:
+    """The claims of a file in ERASER's layout, with the sentences of their pages in `docs/`."""
+    page = lru_cache(maxsize=10_000)(partial(page_of, path.parent / "docs"))
+    for claim in read_claims(path):
+        pages = {title: page(title) or () for title in claim.pages}
+        yield _joined(claim.id, claim.text, pages, claim.evidence)
+
+
+def _joined(
+    identifier: str, text: str, pages: Mapping[str, Sequence[str]], evidence: Set[tuple[str, int]]
+) -> Example:
+    """The example of a claim with all sentences of its pages that are not blank."""
+    passages = tuple(
+        Passage(sentence, title, number, position, id=title)
+        for number, (title, sentences) in enumerate(pages.items())
+        for position, sentence in enumerate(sentences)
+    )
+    gold = tuple((passage.id, passage.position) in evidence for passage in passages)
+    return without_blanks(Example(Query(text, passages, identifier), gold))
 
 
 def _unordered(example: Example) -> Example:

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from dgn.learn.families.facets_table import MatchTable
+from dgn.learn.features import TEACHER_LOGITS
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
@@ -29,8 +31,6 @@ from dgn.data import Dataset, Example
 from dgn.errors import DGNError, InvalidInput
 from dgn.files import write_atomically
 from dgn.learn import find_device
-from dgn.learn.families.facets_table import MatchTable
-from dgn.learn.features import TEACHER_LOGITS
 from dgn.minilm.transformer import (
     CrossEncoder,
     MiniLM,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dgn.data import Claim, Evidence, Example, Page, example_of
-from dgn.data.records import passages_of
+from dgn.data import Example
+from dgn.text.query import Passage, Query
 
 WORDS = (
     "ship harbour storm captain sank rose in 1901 1902 the a of and was crew lost".split()  # noqa: SIM905
@@ -18,8 +18,12 @@ def make_examples(count: int = 25) -> tuple[Example, ...]:
 
     examples = []
     for number in range(count):
-        page = Page(f"P{number}", tuple(sentence() for _ in range(random.integers(2, 9))))
-        evidence = Evidence(page.title, int(random.integers(len(page.sentences))))
-        claim = Claim(str(number), sentence(), "SUPPORTS", ((evidence,),))
-        examples.append(example_of(claim, passages_of([page])))
+        sentences = [sentence() for _ in range(random.integers(2, 9))]
+        gold = int(random.integers(len(sentences)))
+        passages = tuple(
+            Passage(text, f"P{number}", 0, position, id=f"P{number}")
+            for position, text in enumerate(sentences)
+        )
+        query = Query(sentence(), passages, str(number))
+        examples.append(Example(query, tuple(index == gold for index in range(len(passages)))))
     return tuple(examples)

@@ -4,11 +4,18 @@ The gold sentence is the one with a word that questions do not have, so that onl
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 _WORDS = ("harbour", "glass", "river", "violin", "winter", "copper", "bridge", "garden", "letter")
+
+
+def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
+    """Write one row per line."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
 
 
 def write_rows(path: Path, count: int, seed: int = 0, *, is_random: bool = False) -> Path:

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_features import small_run, write_table
 
 import dgn
 from dgn import parts
 from dgn.apps.cli.main import main
 from dgn.errors import BrokenInput
-from small_features import small_run, write_table
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "own-parts.md").read_text(encoding="utf-8")

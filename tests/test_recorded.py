@@ -10,7 +10,7 @@ import pytest
 
 import dgn
 from dgn.core import Selection
-from dgn.data import read_examples
+from dgn.data import read_rows
 from instances import KINDS, random_instance
 from models import shipped
 
@@ -59,7 +59,7 @@ def test_every_maximizer_finds_the_recorded_sets() -> None:
 
 def test_every_limit_selects_the_recorded_passages() -> None:
     """What the shipped model selected when it was shipped, for claims of our own."""
-    queries = [one.query for one in itertools.islice(read_examples(SAMPLES), 40)]
+    queries = [one.query for one in itertools.islice(read_rows(SAMPLES), 40)]
     random = np.random.default_rng(0)
     scored = [
         replace(

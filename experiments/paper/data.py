@@ -188,7 +188,7 @@ def _rows_of(path: Path) -> Iterator[Example]:
             pages.setdefault(passage.document, (title, []))[1].append(passage.text)
         if pages:
             named = tuple((title, tuple(texts)) for title, texts in pages.values())
-            yield Example(row.claim.id or str(number), row.query.text, named, tuple(row.gold))
+            yield Example(row.query.id or str(number), row.query.text, named, tuple(row.gold))
 
 
 def _claim_of(row: dict[str, Any]) -> Claim:

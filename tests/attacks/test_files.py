@@ -24,10 +24,9 @@ import pytest
 
 from dgn import Selector, files
 from dgn.apps.cli.main import main
-from dgn.data import Dataset, Problems, read_examples
-from dgn.data.fever import read_wiki_pages
+from dgn.data import Problems, read_rows
 from dgn.data.lines import read_lines
-from dgn.errors import BrokenInput, InvalidInput, StoreError
+from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import (
     only_writer,
     open_atomically,
@@ -35,14 +34,6 @@ from dgn.files import (
     save_figure,
     write_atomically,
 )
-from dgn.learn.config import RunConfig
-from dgn.learn.families import FeatureOptions
-from dgn.learn.families.facets_table import MatchTable
-from dgn.learn.families.pooled_table import PooledTable
-from dgn.learn.features import build_features, read_key
-from dgn.learn.run import CHECKPOINT, load_network, open_run, train
-from dgn.learn.trainer import EpochReport
-from small_features import small_run, write_queries, write_table
 
 ROWS = [
     {"query": "Who swims in 1911?", "passages": ["Bo runs.", "Ada swims."], "scores": [1, 2]},
@@ -50,8 +41,7 @@ ROWS = [
     {"query": "A?", "documents": [{"title": "T", "text": "One. Two."}], "label": "SUPPORTS"},
 ]
 LINES = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
-PAGES = b'{"id": "", "lines": ""}\n{"id": "P", "lines": "0\\tOne .\\tlink\\n1\\tTwo ."}\n'
-ALLOWED = (BrokenInput, InvalidInput, StoreError)
+ALLOWED = (BrokenInput, InvalidInput)
 
 
 def mutated(content: bytes, chance: random.Random) -> bytes:
@@ -100,13 +90,7 @@ def select_rows(path: Path) -> None:
 
 def read_all(path: Path) -> None:
     for skip in (True, False):
-        for _ in read_examples(path, problems=Problems(skip=skip)):
-            pass
-
-
-def read_pages(path: Path) -> None:
-    for skip in (True, False):
-        for _ in read_wiki_pages(path, Problems(skip=skip)):
+        for _ in read_rows(path, Problems(skip=skip)):
             pass
 
 
@@ -117,51 +101,16 @@ FILES: dict[str, tuple[bytes, Callable[[Path], object]]] = {
     "d.zip": (zipped(LINES), read_all),
     "e.jsonl": (LINES, select_rows),
     "f.jsonl.gz": (gzip.compress(LINES * 3), select_rows),
-    "wiki.jsonl": (PAGES, read_pages),
-    "wiki.zip": (zipped(PAGES), read_pages),
 }
 """Files that are read alone, and what reads them."""
-
-
-def stop_early(config: RunConfig, folder: Path) -> None:
-    """Leave a run with a checkpoint, as a kill does."""
-
-    def stop(report: EpochReport) -> None:
-        if report.epoch == 1:
-            raise KeyboardInterrupt
-
-    with contextlib.suppress(KeyboardInterrupt):
-        train(config, folder, on_epoch=stop)
-    assert (folder / CHECKPOINT).is_file()
 
 
 def made_folders(base: Path) -> dict[str, tuple[Path, Callable[[Path], object]]]:
     """Folders of which one file is mutated, and what reads them."""
     selector = base / "selector"
     Selector.from_pretrained().save_pretrained(selector)
-    features = (write_table(base / "train", 30, 0), write_table(base / "dev", 10, 1))
-    run = base / "run"
-    train(small_run(features, epochs=1), run)
-    stopped = base / "stopped"
-    stop_early(small_run(features, epochs=2), stopped)
-    facets = base / "facets"
-    rows = Dataset(write_queries(base / "rows.jsonl", 6, 0))
-    build_features(rows, facets, FeatureOptions(encoder="facets"))
-
-    def from_run(folder: Path) -> None:
-        open_run(folder)
-        train(small_run(features, epochs=1), folder)
-
     return {
-        "model": (selector, lambda path: Selector.from_pretrained(path).select("A b", ["a", "b"])),
-        "network": (run, load_network),
-        "run": (run, from_run),
-        "stopped run": (stopped, lambda path: train(small_run(features, epochs=2), path)),
-        "pooled features": (
-            Path(features[0]),
-            lambda path: (read_key(path), PooledTable.load(path)),
-        ),
-        "facets features": (facets, lambda path: (read_key(path), MatchTable.load(path))),
+        "model": (selector, lambda path: Selector.from_pretrained(path).select("A b", ["a", "b"]))
     }
 
 
@@ -257,18 +206,14 @@ def test_commands_name_what_cannot_be_written(
     for _ in range(8):
         with rows.open("ab") as stream:
             stream.write(LINES)
-    features = tmp_path / "features"
     commands = {
         "out.jsonl": ["select", "--queries", str(rows), "--out", f"{tmp_path}/out.jsonl"],
-        "queries.npy": ["data", "features", "--queries", str(rows), "--out", str(features)],
     }
-    commands["queries.npy"] += ["--workers", "1"]
     for name, command in commands.items():
         assert main(command) == 1
         said = capsys.readouterr().err
         assert said.count("\n") == 1
         assert f"{name}: File too large.\n" in said
-    assert not features.exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -5,7 +5,6 @@ import io
 import json
 import lzma
 import zipfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgn.data import Problems, read_rows
-from dgn.data.dataset import format_of, read_retrieved
-from dgn.data.eraser import read_eraser_claims
-from dgn.data.fever import read_fever_claims, read_wiki_pages
 from dgn.data.lines import read_lines, stream_lines
 from dgn.errors import BrokenInput
-from fever_files import write_claims
+from small_rows import write_jsonl
 
 
 @pytest.mark.parametrize("ending", [".jsonl.gz", ".jsonl.xz", ".zip"])
 def test_compressed_files_are_read_directly(tmp_path: Path, ending: str) -> None:
-    plain = write_claims(tmp_path / "dev.jsonl")
+    plain = write_jsonl(tmp_path / "dev.jsonl", [{"query": "Who?", "passages": ["x", "y"]}] * 3)
     packed = tmp_path / f"dev{ending}"
     if ending == ".zip":
         with zipfile.ZipFile(packed, "w") as archive:
@@ -34,14 +30,16 @@ def test_compressed_files_are_read_directly(tmp_path: Path, ending: str) -> None
         packing = gzip.open if ending.endswith("gz") else lzma.open
         with packing(packed, "wb") as stream:
             stream.write(plain.read_bytes())
-    assert list(read_fever_claims(packed)) == list(read_fever_claims(plain))
+    assert [example.query for example in read_rows(packed)] == [
+        example.query for example in read_rows(plain)
+    ]
 
 
 def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
     path = tmp_path / "dev.jsonl"
-    path.write_bytes(b'{"id": 1, "claim": "\xff\xfe"}\n')
+    path.write_bytes(b'{"query": "\xff\xfe", "passages": ["x"]}\n')
     with pytest.raises(BrokenInput, match=r"line 1: expected .*; found invalid JSON"):
-        list(read_fever_claims(path))
+        list(read_rows(path))
 
 
 @pytest.mark.parametrize("skip", [False, True])
@@ -49,14 +47,14 @@ def test_truncated_archive_gives_what_it_contains_and_then_an_error(
     tmp_path: Path, skip: bool
 ) -> None:
     path = tmp_path / "dev.jsonl.gz"
-    rows = [{"id": n, "claim": f"Claim {n} is {hash(str(n))}."} for n in range(5000)]
+    rows = [{"query": f"Claim {n} is {hash(str(n))}.", "passages": ["x"]} for n in range(5000)]
     with gzip.open(path, "wb") as stream:
         stream.write("\n".join(json.dumps(row) for row in rows).encode())
     path.write_bytes(path.read_bytes()[:-4000])
     read = []
 
     def read_all() -> None:
-        read.extend(claim for claim in read_fever_claims(path, Problems(skip=skip)))
+        read.extend(example for example in read_rows(path, Problems(skip=skip)))
 
     with pytest.raises(
         BrokenInput, match=r"the archive is damaged or truncated.*download it again"
@@ -69,12 +67,12 @@ def test_truncated_archive_gives_what_it_contains_and_then_an_error(
 def test_file_that_is_not_an_archive_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"not an archive")
     with pytest.raises(BrokenInput, match=name):
-        list(read_fever_claims(tmp_path / name))
+        list(read_rows(tmp_path / name))
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BrokenInput, match=r"none\.jsonl: .*No such file"):
-        list(read_fever_claims(tmp_path / "none.jsonl"))
+        list(read_rows(tmp_path / "none.jsonl"))
 
 
 def test_blank_lines_are_counted_and_not_returned() -> None:
@@ -102,14 +100,7 @@ def test_a_file_of_one_line_that_is_too_long(
     monkeypatch.setattr("dgn.data.lines.LONGEST_LINE", 8)
     (tmp_path / "a.jsonl").write_bytes(b"x" * 30)
     with pytest.raises(BrokenInput, match="line 1: the line is longer than"):
-        format_of(tmp_path / "a.jsonl")
-
-
-def test_a_part_of_a_stream() -> None:
-    stream = io.BytesIO(b"a\nb\nc\nd\n")
-    stream.seek(2)
-    lines = list(stream_lines(stream, "input", Problems(), first=2, end=6))
-    assert [(line.number, line.content) for line in lines] == [(2, b"b"), (3, b"c")]
+        list(read_rows(tmp_path / "a.jsonl"))
 
 
 def test_only_the_first_thousand_problems_are_kept(tmp_path: Path) -> None:
@@ -129,31 +120,21 @@ def test_members_of_a_zip_are_named(tmp_path: Path) -> None:
     assert line.file == f"{path}/a.jsonl"
 
 
-Reader = Callable[[Path, Problems], Iterator[object]]
-
-READERS: dict[str, tuple[Reader, dict[str, object]]] = {
-    "rows": (read_rows, {"claim": "c", "sentences": ["x", "y"], "evidence": [[1]]}),
-    "documents": (
-        read_rows,
-        {"query": "q", "documents": [{"title": "t", "sentences": ["x"]}], "evidence": [[[0, 0]]]},
-    ),
-    "passages": (
-        read_rows,
-        {"query": "q", "passages": ["x", "y"], "titles": ["t", ""], "scores": [1, 2.5], "id": 3},
-    ),
-    "fever": (
-        read_fever_claims,
-        {"id": 1, "claim": "c", "label": "SUPPORTS", "evidence": [[[1, 2, "P", 0]]]},
-    ),
-    "eraser": (
-        read_eraser_claims,
-        {
-            "annotation_id": "a",
-            "query": "q",
-            "evidences": [[{"docid": "D", "start_sentence": 0, "end_sentence": 1}]],
-        },
-    ),
-    "wiki": (read_wiki_pages, {"id": "P", "lines": "0\tOne .\tlink\n1\tTwo ."}),
+ROWS: dict[str, dict[str, object]] = {
+    "sentences": {"claim": "c", "sentences": ["x", "y"], "evidence": [[1]]},
+    "documents": {
+        "query": "q",
+        "documents": [{"title": "t", "sentences": ["x"]}],
+        "evidence": [[[0, 0]]],
+    },
+    "passages": {
+        "query": "q",
+        "passages": ["x", "y"],
+        "titles": ["t", ""],
+        "scores": [1, 2.5],
+        "id": 3,
+        "evidence": [0, 1],
+    },
 }
 
 anything = st.recursive(
@@ -182,43 +163,22 @@ def broken_lines(draw: st.DrawFn, row: dict[str, object]) -> bytes:
 
 
 @settings(max_examples=200)
-@given(st.sampled_from(sorted(READERS)), st.data())
+@given(st.sampled_from(sorted(ROWS)), st.data())
 def test_any_line_is_read_or_reported(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
 ) -> None:
-    read, row = READERS[name]
+    row = ROWS[name]
     lines = data.draw(st.lists(broken_lines(row), max_size=5))
     path = tmp_path_factory.mktemp("fuzz") / "rows.jsonl"
     path.write_bytes(b"\n".join(lines))
-    # FEVER's own empty row is neither a page nor a problem.
     rows = [line for line in path.read_bytes().split(b"\n") if line.strip()]
-    empty = sum(name == "wiki" and _is_empty_page(line) for line in rows)
     problems = Problems(skip=True)
-    assert len(list(read(path, problems))) + problems.count + empty == len(rows)
+    assert len(list(read_rows(path, problems))) + problems.count == len(rows)
     for problem in problems.kept:
         assert "rows.jsonl, line" in str(problem)
     if problems.count:
         with pytest.raises(BrokenInput, match=r"rows\.jsonl, line"):
-            list(read(path, Problems()))
-
-
-def _is_empty_page(line: bytes) -> bool:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(row, dict) and row.get("id") == "" and row.get("lines") == ""
-
-
-@given(st.lists(st.binary(max_size=30) | st.just(b'{"id": 1, "pages": ["P"]}'), max_size=4))
-def test_any_row_of_retrieved_pages_is_read_or_reported(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
-    path = tmp_path_factory.mktemp("fuzz") / "rows.jsonl"
-    path.write_bytes(b"\n".join(lines))
-    problems = Problems(skip=True)
-    found = read_retrieved(path, problems)
-    assert set(found) <= {"1"}
+            list(read_rows(path))
 
 
 def test_encrypted_archive_is_not_called_damaged(tmp_path: Path) -> None:

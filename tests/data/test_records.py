@@ -1,46 +1,36 @@
-from dgn.data import Claim, Evidence, Page, example_of
-from dgn.data.records import evidence_of, passages_of
-from dgn.text.query import Passage
+from dgn.data import Example
+from dgn.data.records import without_blanks
+from dgn.text.query import Passage, Query
 
-PAGES = [Page("A", ("One .", "", "Three .")), Page("B", ("Four .",))]
-CLAIM = Claim("7", "Two facts.", "REFUTES", ((Evidence("A", 2), Evidence("B", 0)),))
-
-
-def test_passages_of_pages_know_their_position() -> None:
-    passages = passages_of(PAGES)
-    assert [(p.id, p.document, p.position) for p in passages] == [
-        ("A", 0, 0),
-        ("A", 0, 1),
-        ("A", 0, 2),
-        ("B", 1, 0),
-    ]
-    assert passages[3].title == "B"
+PASSAGES = tuple(
+    Passage(text, document=document, position=position)
+    for document, position, text in (
+        (0, 0, "One ."),
+        (0, 1, ""),
+        (0, 2, "Three ."),
+        (1, 0, "Four ."),
+    )
+)
 
 
 def test_blank_sentences_are_left_out_and_positions_stay() -> None:
-    example = example_of(CLAIM, passages_of(PAGES))
-    assert [(p.id, p.position) for p in example.query.passages] == [("A", 0), ("A", 2), ("B", 0)]
+    query = Query("Two facts.", PASSAGES, "7", language="en")
+    example = without_blanks(Example(query, (False, False, True, True), ("9",)))
+    assert [(p.document, p.position) for p in example.query.passages] == [(0, 0), (0, 2), (1, 0)]
     assert example.gold == (False, True, True)
-    assert example.missing == ()
-    assert (example.query.text, example.query.id) == (CLAIM.text, CLAIM.id)
+    assert example.missing == ("9",)
+    assert (example.query.text, example.query.id) == ("Two facts.", "7")
+    assert example.query.language == "en"
 
 
-def test_evidence_that_is_blank_or_does_not_exist_is_missing() -> None:
-    evidence = ((Evidence("A", 1),), (Evidence("C", 0), Evidence("A", 9)))
-    example = example_of(Claim("1", "c", None, evidence), passages_of(PAGES))
-    assert example.missing == (Evidence("A", 1), Evidence("A", 9), Evidence("C", 0))
+def test_evidence_that_is_blank_is_missing() -> None:
+    example = without_blanks(Example(Query("c", PASSAGES), (False, True, False, False)))
+    assert example.missing == ("sentence 1, which is blank",)
     assert not any(example.gold)
 
 
 def test_loose_passages_are_identified_by_their_index() -> None:
-    loose = [Passage("x"), Passage(" "), Passage("y")]
-    claim = Claim("1", "c", None, ((Evidence("", 2),),))
-    example = example_of(claim, loose)
-    assert [evidence_of(p, i).sentence for i, p in enumerate(loose)] == [0, 1, 2]
+    loose = tuple(map(Passage, ("x", " ", "y")))
+    example = without_blanks(Example(Query("c", loose), (False, False, True)))
     assert example.query.texts == ["x", " ", "y"], "none is left out, or indices would shift"
     assert example.gold == (False, False, True)
-
-
-def test_evidence_of_a_claim_is_that_of_all_groups() -> None:
-    assert CLAIM.evidence == {Evidence("A", 2), Evidence("B", 0)}
-    assert CLAIM.evidence_pages == ("A", "B")

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dgn.data import Evidence, Line, Row, parse_row, read_rows
+from dgn.data import Example, Line, parse_row, read_rows
+from dgn.data.records import without_blanks
 from dgn.errors import BrokenInput
-from fever_files import write_jsonl
+from small_rows import write_jsonl
 
 DOCUMENTS = [
     {"title": "A", "sentences": ["One .", "", "Three ."]},
@@ -16,7 +17,7 @@ DOCUMENTS = [
 ]
 
 
-def parse(row: dict[str, Any], number: int = 1) -> Row:
+def parse(row: dict[str, Any], number: int = 1) -> Example:
     return parse_row(Line("rows.jsonl", number, json.dumps(row).encode()))
 
 
@@ -33,15 +34,11 @@ def test_shortest_row_and_full_rows(tmp_path: Path) -> None:
         {"claim": "One document.", "sentences": ["x", "y"], "title": "T", "evidence": [[1]]},
     ]
     short, full, single = read_rows(write_jsonl(tmp_path / "mine.jsonl", rows))
-    assert short.claim.id == "1"
+    assert short.query.id == "1"
     assert short.query.texts == ["It rains .", "It snows ."]
-    assert (full.claim.id, full.claim.label) == ("7", "REFUTES")
+    assert (full.query.id, full.label) == ("7", "REFUTES")
     passages = full.query.passages
-    assert [(p.id, p.document, p.position) for p in passages] == [
-        ("A", 0, 0),
-        ("A", 0, 2),
-        ("B", 1, 0),
-    ]
+    assert [(p.document, p.position) for p in passages] == [(0, 0), (0, 2), (1, 0)]
     assert full.gold == (True, True, True)
     assert single.gold == (False, True)
     assert single.query.passages[0].title == "T"
@@ -61,7 +58,7 @@ def test_loose_passages_have_no_position() -> None:
         ("x", "T", None, None),
         ("y", "", None, None),
     ]
-    assert row.example().gold == (False, True)
+    assert without_blanks(row).gold == (False, True)
 
 
 def test_sentences_are_one_document() -> None:
@@ -77,14 +74,13 @@ def test_texts_are_split_into_sentences_with_positions() -> None:
     row = parse({"query": "q", "documents": [{"text": text, "id": "ship"}], "evidence": [[1]]})
     passages = row.query.passages
     assert [text[p.start : p.end] for p in passages] == ["The ship left.", "It sank."]
-    assert row.claim.groups == ((Evidence("ship", 1),),)
-    assert row.example().gold == (False, True)
+    assert without_blanks(row).gold == (False, True)
 
 
 def test_scores_belong_to_passages_including_blank_ones() -> None:
     row = parse({"query": "q", "sentences": ["x", "", "y"], "scores": [3, 2.5, -1]})
     assert row.query.scores == [3.0, 2.5, -1.0]
-    assert row.example().query.scores == [3.0, -1.0]
+    assert without_blanks(row).query.scores == [3.0, -1.0]
 
 
 def test_null_is_the_same_as_a_missing_key() -> None:
@@ -98,7 +94,7 @@ def test_blank_sentences_keep_positions_in_data_and_indices_in_select() -> None:
     row = parse({"query": "q", "documents": DOCUMENTS, "evidence": [[[0, 2]]]})
     assert row.query.texts == ["One .", "", "Three .", "Four ."]
     assert [p.position for p in row.query.passages] == [0, 1, 2, 0]
-    example = row.example()
+    example = without_blanks(row)
     assert example.query.texts == ["One .", "Three .", "Four ."]
     assert [p.position for p in example.query.passages] == [0, 2, 0]
     assert example.gold == (False, True, False)
@@ -108,7 +104,7 @@ def test_two_documents_with_one_title_stay_two() -> None:
     documents = [{"title": "A", "sentences": ["x"]}, {"title": "A", "sentences": ["y"]}]
     row = parse({"claim": "c", "documents": documents, "evidence": [[[1, 0]]]})
     assert [(p.title, p.document) for p in row.query.passages] == [("A", 0), ("A", 1)]
-    assert row.example().gold == (False, True)
+    assert without_blanks(row).gold == (False, True)
 
 
 def test_untitled_documents_have_no_title() -> None:
@@ -116,7 +112,7 @@ def test_untitled_documents_have_no_title() -> None:
     row = parse({"query": "q", "documents": [{"sentences": ["x"]}, {"sentences": ["y"]}]})
     assert [p.title for p in row.query.passages] == ["", ""]
     assert [p.document for p in row.query.passages] == [0, 1]
-    assert [p.title for p in row.example().query.passages] == ["", ""]
+    assert [p.title for p in without_blanks(row).query.passages] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -174,20 +170,22 @@ def test_document_number_of_loose_passages_is_refused() -> None:
 
 
 def test_evidence_beyond_the_page_is_missing() -> None:
-    example = parse({"claim": "c", "sentences": ["x"], "evidence": [[5]]}).example()
-    assert example.missing == (Evidence("", 5),)
+    example = without_blanks(parse({"claim": "c", "sentences": ["x"], "evidence": [[5]]}))
+    assert example.missing == ("5",)
 
 
 def test_a_list_of_numbers_is_one_group() -> None:
     short, full = (
-        parse({"query": "q", "passages": ["a", "b", "c", "d"], "evidence": evidence}).example()
+        without_blanks(
+            parse({"query": "q", "passages": ["a", "b", "c", "d"], "evidence": evidence})
+        )
         for evidence in ([0, 3], [[0, 3]])
     )
-    assert short.claim.groups == full.claim.groups
+    assert short.gold == full.gold
     assert short.gold == (True, False, False, True)
 
 
 def test_an_example_names_its_line_and_keys_without_meaning() -> None:
-    example = parse({"query": "q", "passages": ["a"], "evidnce": [0]}).example()
+    example = without_blanks(parse({"query": "q", "passages": ["a"], "evidnce": [0]}))
     assert example.unknown_keys == ("evidnce",)
     assert example.source.endswith("line 1")

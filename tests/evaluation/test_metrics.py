@@ -1,13 +1,11 @@
-"""Recall and precision, FEVER's official scores, and intervals."""
+"""Recall and precision, and intervals."""
 
 import numpy as np
 import pytest
 
-from dgn.data import Claim, Evidence
 from dgn.errors import InvalidInput
 from dgn.evaluation.metrics import (
     bootstrap_interval,
-    fever_scores,
     hits_at,
     holm_p_values,
     paired_comparison,
@@ -16,9 +14,6 @@ from dgn.evaluation.metrics import (
 
 GOLD = np.array([[True, False, True, False], [False, True, False, False], [False] * 4])
 SELECTED = np.array([[0, 1, 2], [3, 1, -1], [0, 1, 2]])
-
-A0, A1, B0, C0 = Evidence("A", 0), Evidence("A", 1), Evidence("B", 0), Evidence("C", 0)
-TWO_GROUPS = Claim("1", "x", "SUPPORTS", groups=((A0, B0), (A1,)))
 
 
 @pytest.mark.parametrize(
@@ -62,46 +57,6 @@ def test_missing_gold_counts_as_not_found() -> None:
     hits = hits_at(3, SELECTED, GOLD, missing=np.array([2, 0, 1]))
     assert hits.wanted.tolist() == [4, 1, 1]
     assert hits.recalls.tolist() == [0.5, 1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("predicted", "precision", "recall"),
-    [
-        ([A0, B0], 1.0, 1.0),
-        ([A1], 1.0, 1.0),
-        ([A0], 1.0, 0.0),  # a part of a group is not enough
-        ([A0, A1, C0], 2 / 3, 1.0),
-        ([C0], 0.0, 0.0),
-        ([], 1.0, 0.0),  # no prediction, no wrong prediction
-        ([C0, C0, C0, C0, C0, A1], 0.0, 0.0),  # the sixth does not count
-    ],
-)
-def test_fever_scores_of_one_claim(
-    predicted: list[Evidence], precision: float, recall: float
-) -> None:
-    scores = fever_scores([(TWO_GROUPS, predicted)])
-    assert scores.precision == pytest.approx(precision)
-    assert scores.recall == recall
-
-
-def test_fever_scores_are_means_over_claims_without_not_enough_info() -> None:
-    unknown = Claim("2", "y", "Not Enough Info")  # the official scorer ignores case
-    other = Claim("3", "z", "REFUTES", groups=((C0,),))
-    scores = fever_scores([(TWO_GROUPS, [A1, C0]), (unknown, [A0]), (other, [A0])])
-    assert scores.claims == 2
-    assert scores.precision == pytest.approx((1 / 2 + 0) / 2)
-    assert scores.recall == pytest.approx((1 + 0) / 2)
-    assert scores.f1 == pytest.approx(2 * 0.25 * 0.5 / 0.75)
-
-
-def test_cut_off_of_fever_scores_is_an_argument() -> None:
-    predicted = [C0, A1]
-    assert fever_scores([(TWO_GROUPS, predicted)], cut_off=1).recall == 0
-    assert fever_scores([(TWO_GROUPS, predicted)], cut_off=None).recall == 1
-    with pytest.raises(InvalidInput, match="cut_off must be at least 1, or None; got 0"):
-        fever_scores([(TWO_GROUPS, predicted)], cut_off=0)
-    with pytest.raises(InvalidInput, match="No claim counts; there is nothing to score"):
-        fever_scores([])
 
 
 def test_interval_covers_the_truth_about_as_often_as_it_says() -> None:

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dgn.core.functions import FeatureCoverage
-from dgn.core import greedy
 from dgn.errors import InvalidInput, MissingExtra
-from dgn.evaluation import STRATEGIES, Diversified, PooledTopK, untrained_greedy
+from dgn.evaluation import STRATEGIES, Diversified, PooledTopK
 from dgn.text import PooledVectors
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows
@@ -38,23 +36,17 @@ def queries() -> list[Query]:
     ]
 
 
-def test_cosine_and_greedy_for_one_query_at_a_time(queries: list[Query]) -> None:
+def test_cosine_for_one_query_at_a_time(queries: list[Query]) -> None:
     nearest = PooledTopK(VECTORS).select(queries, 4)
-    covering = untrained_greedy(VECTORS, 0.5, unit=False).select(queries, 4)
     for row, query in enumerate(queries):
         wanted, passages = VECTORS.pooled([query.text])[0], VECTORS.pooled(query.texts)
         cosines = unit_rows(passages) @ wanted
         assert nearest[row][nearest[row] >= 0].tolist() == np.argsort(-cosines)[:4].tolist()
-        product = wanted.astype(np.float16).astype(np.float32) * passages.astype(np.float16)
-        alone = greedy(FeatureCoverage(), np.maximum(0.5 * product, 0).astype(np.float32), 4)
-        assert tuple(covering[row][covering[row] >= 0]) == alone.indices
 
 
 def test_names_are_those_of_the_tables() -> None:
     assert PooledTopK(VECTORS).name == "Top-k"
     assert PooledTopK(VECTORS, "Top-k, unit").name == "Top-k, unit"
-    assert untrained_greedy(VECTORS, 10.0).name == "Greedy ×10"
-    assert untrained_greedy(VECTORS).parameters == 0
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

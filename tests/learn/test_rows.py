@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import dgn
-from dgn.data import Claim, Evidence, Example, example_of
+from dgn.data import Example
 from dgn.errors import InvalidInput
 from dgn.learn.card import rows_verdict
 from dgn.learn.rows import LEAST_ROWS, RowsResult, divide, settings_for, train_on_rows
 from dgn.selector.model_folder import WEIGHTS, read_config
 from dgn.text.facets import FacetEncoder
-from dgn.text.query import Passage
+from dgn.text.query import Passage, Query
 from small_rows import write_rows
 
 
@@ -166,8 +166,8 @@ def test_the_last_layers_of_minilm_are_trained(tmp_path: Path) -> None:
 
 
 def _example(texts: list[str], gold: int = 0) -> Example:
-    passages = [Passage(text, "", 0, place, id="d") for place, text in enumerate(texts)]
-    return example_of(Claim("1", "a query", None, ((Evidence("d", gold),),)), passages)
+    passages = tuple(Passage(text, "", 0, place) for place, text in enumerate(texts))
+    return Example(Query("a query", passages), tuple(n == gold for n in range(len(texts))))
 
 
 def test_rows_about_one_document_are_in_one_part() -> None:

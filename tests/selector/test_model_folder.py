@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
-from dgn.data import Dataset
+from dgn.data import read_rows
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.evaluation import EvaluationSet, SelectorBaseline
 from dgn.selector.model_folder import (
@@ -34,7 +34,7 @@ SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 
 @pytest.fixture(scope="module")
 def samples() -> EvaluationSet:
-    return EvaluationSet.of(Dataset(SAMPLES))
+    return EvaluationSet(tuple(read_rows(SAMPLES)))
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dgn.selector.receipt import verify_receipt
 
 import dgn
 from claim_page import CLAIM, PAGE
-from dgn.selector.receipt import verify_receipt
 from models import shipped, untrained
 
 PASSAGES = [*PAGE, PAGE[1].upper(), "Cows graze on the meadow.", "The ice came."]

@@ -10,8 +10,7 @@ from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunc
 from dgn.evaluation import Bm25
 from dgn.selector.scores import vector_function, with_scores
 from dgn.text.encoder import KnownScores
-from dgn.text.query import Passage
-from dgn.text.query import Query
+from dgn.text.query import Passage, Query
 from models import shipped, untrained
 
 FEATURES = np.array([[[4.0, 1.0, 0.0], [1.0, 1.0, 3.0]], [[2.0, 0.5, 1.0], [0.0, 0.0, 0.0]]])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from claim_page import CLAIM, PAGE
-from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunction
 from dgn.core import greedy
+from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunction
 from dgn.selector.coverage import coverage_after, covered_features, relevance_of
 from dgn.selector.search import of_query
 from dgn.text.query import Query

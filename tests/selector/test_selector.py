@@ -17,7 +17,7 @@ import pytest
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.core.functions import FeatureCoverage, Items, SetFunction, Sqrt
-from dgn.data import read_examples
+from dgn.data import read_rows
 from dgn.errors import DGNError, InvalidInput
 from dgn.text.pooled import PooledEncoder
 from models import shipped, untrained, wordllama
@@ -69,7 +69,7 @@ def test_loose_passages_are_a_set(selector: dgn.Selector) -> None:
 
 
 def test_loose_passages_are_a_set_on_the_samples(selector: dgn.Selector) -> None:
-    for example in itertools.islice(read_examples(SAMPLES), 15):
+    for example in itertools.islice(read_rows(SAMPLES), 15):
         texts = example.query.texts
         plain = selector.select(example.query.text, texts)
         turned = selector.select(example.query.text, texts[::-1])

@@ -17,12 +17,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar, cast
+from typing import IO, cast
 
 from dgn.errors import BrokenInput
-
-if TYPE_CHECKING:  # reading lines needs no extra; decoding records with msgspec does
-    import msgspec
 
 LONGEST_LINE = 64 * 2**20
 """The most bytes of a line, its end included."""
@@ -30,8 +27,6 @@ LONGEST_LINE = 64 * 2**20
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 _MOST_KEPT = 1000
 _BUFFER = 1 << 16
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -89,26 +84,20 @@ def read_lines(path: Path, problems: Problems) -> Iterator[Line]:
         raise _unreadable(path, error) from error
 
 
-def stream_lines(
-    stream: IO[bytes], name: str, problems: Problems, *, first: int = 1, end: int | None = None
-) -> Iterator[Line]:
+def stream_lines(stream: IO[bytes], name: str, problems: Problems) -> Iterator[Line]:
     """The lines of an open stream, such as standard input, that are not blank.
 
     Args:
         stream: A stream at the beginning of a line.
         name: Its name in errors.
         problems: What to do about a line that is too long.
-        first: The number of the first line.
-        end: The position at which to stop; None for the end of the stream.
 
     Raises:
         BrokenInput: The stream is a damaged archive, even if broken lines are skipped.
     """
-    number = first - 1
+    number = 0
     try:
-        while (end is None or stream.tell() < end) and (
-            content := stream.readline(LONGEST_LINE + 1)
-        ):
+        while content := stream.readline(LONGEST_LINE + 1):
             number += 1
             if len(content) > LONGEST_LINE:
                 problems.report(too_long(name, number))
@@ -133,22 +122,6 @@ def too_long(name: str, line: int) -> BrokenInput:
 def is_hidden(name: str) -> bool:
     """Whether a file is one that macOS and others leave next to the real ones."""
     return Path(name).name.startswith(".") or name.startswith("__MACOSX/")
-
-
-def decode_line(line: Line, decoder: msgspec.json.Decoder[T], allowed: str) -> T:
-    """The record of a line; BrokenInput if the line contains something else."""
-    import msgspec
-
-    try:
-        return decoder.decode(line.content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        if isinstance(error, msgspec.ValidationError):
-            found = f"another record ({error})"
-        elif isinstance(error, RecursionError):
-            found = "JSON that is nested too deeply"
-        else:
-            found = f"invalid JSON ({error})"
-        raise line.problem(found, allowed) from error
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -15,14 +15,12 @@ none. A list of numbers is one group: `[0, 3]` is `[[0, 3]]`.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from dgn.data.lines import Line, Problems, read_lines
-from dgn.data.records import Claim, Evidence, Example, example_of
+from dgn.data.records import Example, without_blanks
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.text.query import Query
 
@@ -39,45 +37,23 @@ _KEYS = frozenset(
 ROW_FORMAT = "an object with query, and passages, documents or sentences"
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of our JSONL: the query with all its passages, and what is known about it.
+def read_rows(path: Path | str, problems: Problems | None = None) -> Iterator[Example]:
+    """The examples of a JSONL file, one at a time, without blank sentences.
 
-    Attributes:
-        query: The query with its passages.
-        claim: Its labels.
-        source: The file and the line.
-        unknown_keys: Keys of the row that have no meaning.
+    Args:
+        path: The file; .gz, .xz and .zip are read directly.
+        problems: What to do about broken rows; by default, the first one is raised.
     """
-
-    query: Query
-    claim: Claim
-    source: str = ""
-    unknown_keys: tuple[str, ...] = ()
-
-    def example(self) -> Example:
-        """The row as an example, without blank sentences; passages are known by their page."""
-        pages = self.claim.pages or ()
-        passages = [
-            passage if passage.document is None else replace(passage, id=pages[passage.document])
-            for passage in self.query.passages
-        ]
-        example = example_of(self.claim, passages)
-        return replace(example, source=self.source, unknown_keys=self.unknown_keys)
-
-
-def read_rows(path: Path, problems: Problems | None = None) -> Iterator[Example]:
-    """The examples of a JSONL file, one at a time."""
     problems = problems or Problems()
-    for line in read_lines(path, problems):
+    for line in read_lines(Path(path), problems):
         try:
-            yield parse_row(line).example()
+            yield without_blanks(parse_row(line))
         except BrokenInput as problem:
             problems.report(problem)
 
 
-def parse_row(line: Line) -> Row:
-    """The row that a line contains.
+def parse_row(line: Line) -> Example:
+    """The row that a line contains, with all its passages.
 
     Raises:
         BrokenInput: The line is not a row of our format.
@@ -102,11 +78,20 @@ def parse_row(line: Line) -> Row:
         str(identifier).encode()
     except (InvalidInput, UnicodeEncodeError) as error:
         raise line.error(str(error)) from None
-    pages = _page_ids(fields)
-    groups = _groups_of(line, fields.get("evidence", []), pages)
-    claim = Claim(str(identifier), query.text, label, groups, tuple(pages))
-    unknown = tuple(key for key in fields if key not in _KEYS)
-    return Row(query, claim, f"{line.file}, line {line.number}", unknown)
+    evidence = _evidence_of(line, fields)
+    places = [
+        (passage.document or 0, index if passage.position is None else passage.position)
+        for index, passage in enumerate(query.passages)
+    ]
+    known = set(places)
+    return Example(
+        query,
+        tuple(place in evidence for place in places),
+        tuple(text for place, text in evidence.items() if place not in known),
+        label,
+        f"{line.file}, line {line.number}",
+        tuple(key for key in fields if key not in _KEYS),
+    )
 
 
 def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:
@@ -132,48 +117,39 @@ def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:
     return arguments | {"documents": [document]}
 
 
-def _page_ids(fields: dict[str, Any]) -> list[str]:
-    """An identifier for each document: its own, its title, or one that tells it from others."""
-    documents: list[Any] = fields.get("documents", [fields] if "sentences" in fields else [])
-    ids: dict[str, None] = {}
-    counts: Counter[str] = Counter()
-    for document in documents:
-        known = cast("dict[str, Any]", document) if type(document) is dict else {}
-        own = None if document is fields else known.get("id")  # the id of a row is the query's
-        base = str(known.get("title") or "") if own is None else str(own)
-        name = base
-        while name in ids:
-            counts[base] += 1
-            name = f"{base} #{counts[base] + 1}"
-        ids[name] = None
-    return list(ids)
-
-
-def _groups_of(line: Line, evidence: Any, pages: list[str]) -> tuple[tuple[Evidence, ...], ...]:
+def _evidence_of(line: Line, fields: dict[str, Any]) -> dict[tuple[int, int], str]:
+    """The document and the sentence of each piece of evidence, and how it is written."""
     allowed = "evidence as a list of groups, each a list of [document, sentence] or of numbers"
-    given = cast("list[Any]", evidence) if type(evidence) is list else [None]
-    if given and all(type(piece) is int for piece in given):
-        given = [given]  # one group
-    groups: list[tuple[Evidence, ...]] = []
-    for group in given:
+    evidence: Any = fields.get("evidence", [])
+    documents = _document_count(fields)
+    groups = cast("list[Any]", evidence) if type(evidence) is list else [None]
+    if groups and all(type(piece) is int for piece in groups):
+        groups = [groups]  # one group
+    pieces: dict[tuple[int, int], str] = {}
+    for group in groups:
         if type(group) is not list:
             raise line.problem(f"{evidence!r:.60}", allowed)
-        pieces = [_piece_of(line, piece, pages, allowed) for piece in cast("list[Any]", group)]
-        groups.append(tuple(pieces))
-    return tuple(group for group in groups if group)
+        for piece in cast("list[Any]", group):
+            pieces[_place_of(line, piece, documents, allowed)] = f"{piece!s:.40}"
+    return pieces
 
 
-def _piece_of(line: Line, piece: Any, pages: list[str], allowed: str) -> Evidence:
+def _document_count(fields: dict[str, Any]) -> int:
+    """The number of documents; 0 for loose passages."""
+    return len(fields.get("documents", [None] if "sentences" in fields else []))
+
+
+def _place_of(line: Line, piece: Any, documents: int, allowed: str) -> tuple[int, int]:
     is_list = type(piece) is list
     numbers: list[Any] = cast("list[Any]", piece) if is_list else [0, piece]
     is_pair = len(numbers) == 2 and all(type(n) is int and n >= 0 for n in numbers)
     # A number alone needs a single document, and a pair needs documents at all.
-    if not is_pair or (not pages if is_list else len(pages) > 1):
+    if not is_pair or (not documents if is_list else documents > 1):
         raise line.problem(f"the evidence {piece!s:.40}", allowed)
     document, sentence = cast("list[int]", numbers)
-    if pages and document >= len(pages):
-        raise line.problem(f"the evidence {piece!s:.40}", f"a document below {len(pages)}")
-    return Evidence(pages[document] if pages else "", sentence)
+    if documents and document >= documents:
+        raise line.problem(f"the evidence {piece!s:.40}", f"a document below {documents}")
+    return document, sentence
 
 
 def _reject_constant(name: str) -> float:

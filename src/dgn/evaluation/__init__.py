@@ -1,6 +1,15 @@
 """How good is it? Ways to select, compared on the same queries with the same passages."""
 
-from dgn.evaluation.baselines import Baseline, Bm25, FirstPassages, SelectorBaseline, TfIdf
+from dgn.evaluation.baselines import (
+    STRATEGIES,
+    Baseline,
+    Bm25,
+    Diversified,
+    FirstPassages,
+    PooledTopK,
+    SelectorBaseline,
+    TfIdf,
+)
 from dgn.evaluation.comparison import (
     BaselineResult,
     EvaluationSet,
@@ -9,7 +18,6 @@ from dgn.evaluation.comparison import (
     query_rows,
     run_comparison,
 )
-from dgn.evaluation.vector_baselines import STRATEGIES, Diversified, PooledTopK, untrained_greedy
 
 __all__ = [
     "STRATEGIES",
@@ -26,5 +34,4 @@ __all__ = [
     "compare_all",
     "query_rows",
     "run_comparison",
-    "untrained_greedy",
 ]

@@ -1,4 +1,4 @@
-"""Baselines that look at words alone, and any Selector as a baseline.
+"""Baselines on words and on vectors, and any Selector as a baseline.
 
 The lexical baselines count how rare a word is in the passages of all queries, each passage once;
 they never see gold.
@@ -18,12 +18,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
+from dgn.text import PooledVectors
 from dgn.text.languages import ENGLISH, find_language, written_words
 from dgn.text.query import Query
+from dgn.text.vectors import unit_rows
 from dgn.text.words import split_words, stem
 
+STRATEGIES = ("mmr", "msd", "dpp")
+
 _QUERIES_PER_BATCH = 64
+_TEXTS_PER_BATCH = 4096
 
 Terms = Callable[[str], Counter[str]]
 TermsIn = Callable[[str, str], Counter[str]]
@@ -181,6 +187,76 @@ class Bm25(Baseline):
                     idf = math.log(1 + (known.documents - having + 0.5) / (having + 0.5))
                     scores[index] += asked * idf * count / (count + norm)
         return scores
+
+
+@final
+class PooledTopK(Baseline):
+    """The k passages with the largest product with the query: top-k of the paper.
+
+    Args:
+        vectors: The vectors of texts.
+        name: The name in tables.
+        unit: Whether the vectors are scaled to length 1: cosines, or dot products.
+    """
+
+    def __init__(self, vectors: PooledVectors, name: str = "Top-k", *, unit: bool = True) -> None:
+        self.name, self._vectors, self._unit = name, vectors, unit
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        embedded = _embed(self._vectors, queries, unit=self._unit)
+        return best_first([passages @ query for query, passages in embedded], k)
+
+
+@final
+class Diversified(Baseline):
+    """A diversifier of pyversity (`dgn[peers]`) on the cosine with the query.
+
+    Args:
+        strategy: "mmr", "msd" or "dpp".
+        vectors: The vectors of texts.
+        diversity: From 0, relevance alone, to 1.
+    """
+
+    def __init__(self, strategy: str, vectors: PooledVectors, diversity: float = 0.5) -> None:
+        require_extra(f"The baseline {strategy}", package="pyversity", extra="peers")
+        if strategy not in STRATEGIES:
+            allowed = f"one of {', '.join(STRATEGIES)}"
+            raise InvalidInput("strategy", found=repr(strategy), allowed=allowed)
+        if not 0 <= diversity <= 1:
+            raise InvalidInput("diversity", found=f"{diversity}", allowed="from 0 to 1")
+        self.name = f"{strategy.upper()} {diversity:g}"
+        self._strategy, self._vectors, self._diversity = strategy, vectors, diversity
+
+    def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
+        import pyversity
+
+        diversify: Any = pyversity.diversify
+        found = np.full((len(queries), k), -1, dtype=np.int64)
+        for row, (query, passages) in enumerate(_embed(self._vectors, queries)):
+            indices = diversify(
+                passages,
+                passages @ query,
+                k=min(k, len(passages)),
+                strategy=self._strategy,
+                diversity=self._diversity,
+            ).indices
+            found[row, : len(indices)] = indices
+        return found
+
+
+def _embed(
+    vectors: PooledVectors, queries: Sequence[Query], *, unit: bool = True
+) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """The vector of every query and those of its passages, of length 1 if `unit`."""
+    texts = list(dict.fromkeys(t for query in queries for t in (query.text, *query.texts)))
+    parts = [
+        np.asarray(vectors.pooled(texts[start : start + _TEXTS_PER_BATCH]), np.float32)
+        for start in range(0, len(texts), _TEXTS_PER_BATCH)
+    ]
+    rows = np.concatenate(parts)
+    rows = unit_rows(rows) if unit else rows
+    row = {text: number for number, text in enumerate(texts)}
+    return [(rows[row[q.text]], rows[[row[text] for text in q.texts]]) for q in queries]
 
 
 def best_first(scores: Sequence[NDArray[Any]], k: int) -> NDArray[np.int64]:

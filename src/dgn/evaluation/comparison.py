@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.data import Claim, Dataset, Evidence, Example, Problems
-from dgn.data.records import evidence_of
+from dgn.data import Example
 from dgn.errors import InvalidInput
 from dgn.evaluation.baselines import Baseline
 from dgn.evaluation.metrics import (
-    FeverScores,
     Hits,
     Interval,
     PairedComparison,
     Scores,
     bootstrap_interval,
-    fever_scores,
     hits_at,
     holm_p_values,
     paired_comparison,
@@ -40,21 +37,13 @@ class EvaluationSet:
 
     Args:
         examples: The queries with passages.
-        unanswerable: Claims without any passage; their evidence counts as not found.
     """
 
     examples: tuple[Example, ...]
-    unanswerable: tuple[Example, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.examples:
             raise InvalidInput("queries", message="The data set has no query with passages.")
-
-    @classmethod
-    def of(cls, dataset: Dataset, problems: Problems | None = None) -> EvaluationSet:
-        """The queries of a data set."""
-        examples = [one for one in dataset.examples(problems) if one.query.passages]
-        return cls(tuple(examples), tuple(dataset.without_pages()))
 
     @property
     def queries(self) -> list[Query]:
@@ -76,16 +65,8 @@ class EvaluationSet:
         return np.array([len(example.missing) for example in self.examples], dtype=np.int64)
 
     def hits_at(self, k: int, indices: Indices) -> Hits:
-        """What the first k passages found, including claims that nobody can answer."""
-        lost = [len(example.missing) for example in self.unanswerable]
-        none = np.full((len(lost), indices.shape[1]), -1, dtype=np.int64)
-        no_gold = np.zeros((len(lost), self.gold.shape[1]), dtype=bool)
-        return hits_at(
-            k,
-            np.concatenate([indices, none]),
-            np.concatenate([self.gold, no_gold]),
-            np.concatenate([self.missing, np.array(lost, dtype=np.int64)]),
-        )
+        """What the first k passages found."""
+        return hits_at(k, indices, self.gold, self.missing)
 
     def recalls_at(self, k: int, indices: Indices) -> NDArray[np.float64]:
         """[queries with gold], the recall of each."""
@@ -111,14 +92,12 @@ class BaselineResult:
         parameters: The number of its learned parameters.
         indices: What it selected.
         at: Its scores at each k.
-        fever: FEVER's official scores; None if no claim has evidence.
     """
 
     name: str
     parameters: int
     indices: Indices
     at: tuple[ScoresAtK, ...]
-    fever: FeverScores | None
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it."""
@@ -126,7 +105,6 @@ class BaselineResult:
             "name": self.name,
             "parameters": self.parameters,
             "at": [_with_f1(asdict(one), one) for one in self.at],
-            "fever": None if self.fever is None else {**asdict(self.fever), "f1": self.fever.f1},
         }
 
 
@@ -135,7 +113,6 @@ def run_comparison(
     evaluation_set: EvaluationSet,
     ks: Sequence[int],
     *,
-    cut_off: int = 5,
     seed: int = 0,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> list[BaselineResult]:
@@ -145,7 +122,6 @@ def run_comparison(
         baselines: The baselines.
         evaluation_set: The queries with their gold.
         ks: Score the first k passages, for each of these k.
-        cut_off: How many passages count in FEVER's official scores.
         seed: The seed of the bootstrap.
         on_progress: Called with the name of each baseline.
     """
@@ -154,7 +130,7 @@ def run_comparison(
     results: list[BaselineResult] = []
     for baseline in baselines:
         on_progress(baseline.name)
-        found = baseline.select(evaluation_set.queries, max(*ks, cut_off))
+        found = baseline.select(evaluation_set.queries, max(ks))
         indices = _checked(baseline, found, evaluation_set)
         results.append(
             BaselineResult(
@@ -162,7 +138,6 @@ def run_comparison(
                 baseline.parameters,
                 indices,
                 tuple(_scored(k, evaluation_set.hits_at(k, indices), seed) for k in ks),
-                _fever(evaluation_set, indices, cut_off),
             )
         )
     return results
@@ -217,12 +192,12 @@ def query_rows(
     for row, example in enumerate(evaluation_set.examples):
         gold = [index for index, is_gold in enumerate(example.gold) if is_gold]
         yield {
-            "id": example.claim.id,
+            "id": example.query.id,
             "query": example.query.text,
-            "gold": [asdict(_evidence(example, index)) for index in gold],
+            "gold": [_place(example, index) for index in gold],
             "selected": {
                 result.name: [
-                    {**asdict(_evidence(example, index)), "gold": index in gold}
+                    {**_place(example, index), "gold": index in gold}
                     for index in result.indices[row].tolist()
                     if index >= 0
                 ]
@@ -265,8 +240,11 @@ def _compare(
     return paired_comparison(first, second, seed=seed, resamples=resamples)
 
 
-def _evidence(example: Example, index: int) -> Evidence:
-    return evidence_of(example.query.passages[index], index)
+def _place(example: Example, index: int) -> dict[str, Any]:
+    """Where a passage is: its document, if there is one, and its sentence there, or its index."""
+    passage = example.query.passages[index]
+    sentence = index if passage.position is None else passage.position
+    return {"document": passage.document, "sentence": sentence}
 
 
 def _checked(baseline: Baseline, found: Any, evaluation_set: EvaluationSet) -> Indices:
@@ -287,16 +265,6 @@ def _checked(baseline: Baseline, found: Any, evaluation_set: EvaluationSet) -> I
 
 def _scored(k: int, hits: Hits, seed: int) -> ScoresAtK:
     return ScoresAtK(k, hits.macro, hits.micro, bootstrap_interval(hits.recalls, seed=seed))
-
-
-def _fever(evaluation_set: EvaluationSet, indices: Indices, cut_off: int) -> FeverScores | None:
-    predictions: list[tuple[Claim, list[Evidence]]] = []
-    for row, example in enumerate(evaluation_set.examples):
-        if example.claim.groups:
-            chosen = [index for index in indices[row].tolist() if index >= 0]
-            predictions.append((example.claim, [_evidence(example, index) for index in chosen]))
-    predictions += [(example.claim, []) for example in evaluation_set.unanswerable]
-    return fever_scores(predictions, cut_off) if predictions else None
 
 
 def _with_f1(row: dict[str, Any], scores: ScoresAtK) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""How good is a selection? Recall and precision at k, FEVER's official scores, and intervals.
+"""How good is a selection? Recall and precision at k, and intervals.
 
 The paper's scores count gold sentences. Macro is the mean over queries; micro counts all sentences
-of all queries together, so that queries with much gold weigh more. FEVER's official scores are
-different ones: do not mix them.
+of all queries together, so that queries with much gold weigh more. FEVER's official scores, which
+count complete groups of evidence, are different ones.
 
 Which comparison is for which statement:
 
@@ -14,17 +14,14 @@ Which comparison is for which statement:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.data.records import Claim, Evidence
 from dgn.errors import InvalidInput
 
-OFFICIAL_CUT_OFF = 5
 _RESAMPLES_PER_CHUNK = 200
 
 
@@ -103,51 +100,6 @@ def hits_at(k: int, indices: Any, gold: Any, missing: Any = 0) -> Hits:
 def scores_at(k: int, indices: Any, gold: Any) -> Scores:
     """The macro scores of the first k selected items; see `hits_at`."""
     return hits_at(k, indices, gold).macro
-
-
-@dataclass(frozen=True)
-class FeverScores:
-    """FEVER's official evidence precision and recall, over `claims` claims."""
-
-    precision: float
-    recall: float
-    claims: int
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of the two means."""
-        return _harmonic_mean(self.precision, self.recall)
-
-
-def fever_scores(
-    predictions: Iterable[tuple[Claim, Sequence[Evidence]]],
-    cut_off: int | None = OFFICIAL_CUT_OFF,
-) -> FeverScores:
-    """FEVER's official evidence scores, by the rules of the shared task.
-
-    Claims with the label NOT ENOUGH INFO do not count; predictions after the cut-off do not count;
-    a claim is recalled if some group is completely among the others; a prediction is precise if
-    any group names it; a claim without predictions has a precision of 1.
-
-    Args:
-        predictions: Each claim with its predicted evidence, best first.
-        cut_off: How many predictions per claim count; None for all.
-    """
-    if cut_off is not None and cut_off < 1:
-        raise InvalidInput("cut_off", found=str(cut_off), allowed="at least 1, or None")
-    precisions: list[float] = []
-    recalls: list[float] = []
-    for claim, predicted in predictions:
-        if (claim.label or "").upper() != "NOT ENOUGH INFO":
-            counted = list(predicted[:cut_off])
-            hits = sum(piece in claim.evidence for piece in counted)
-            precisions.append(hits / len(counted) if counted else 1.0)
-            complete = any(all(piece in counted for piece in group) for group in claim.groups)
-            recalls.append(float(complete or not claim.groups))
-    if not precisions:
-        raise InvalidInput("predictions", message="No claim counts; there is nothing to score.")
-    count = len(precisions)
-    return FeverScores(sum(precisions) / count, sum(recalls) / count, count)
 
 
 @dataclass(frozen=True)

@@ -206,20 +206,23 @@ def warnings_about(examples: Sequence[Example]) -> list[str]:
     outside = [example for example in examples if example.missing]
     if outside:
         first = outside[0]
-        piece = first.missing[0]
         guess = ""
         if not any(_uses_zero(example) for example in examples):
             guess = " No label is 0: do they count from 1? The first passage is 0."
         found.append(
             f"{len(outside):,} of {len(examples):,} rows have evidence outside of their passages "
-            f"(first: {first.source}, evidence {piece.sentence} of {len(first.query.passages)} "
-            f"passages).{guess}"
+            f"(first: {first.source}, evidence {first.missing[0]} of "
+            f"{len(first.query.passages)} passages).{guess}"
         )
     return found
 
 
 def _uses_zero(example: Example) -> bool:
-    return any(piece.sentence == 0 for piece in example.claim.evidence)
+    pairs = zip(example.query.passages, example.gold, strict=True)
+    return any(
+        is_gold and (index if passage.position is None else passage.position) == 0
+        for index, (passage, is_gold) in enumerate(pairs)
+    )
 
 
 def divide(examples: Sequence[Example]) -> tuple[NDArray[np.int64], str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgn.apps.cli.options import (
-    PAGES_HELP,
     QUERIES_HELP,
     new_file,
     positive,
@@ -27,34 +26,23 @@ if TYPE_CHECKING:
     from dgn.evaluation.metrics import PairedComparison
     from dgn.text import PooledVectors
 
-_DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k", "greedy")
+_DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k")
 _DIVERSIFIERS = ("mmr", "msd", "dpp")
 _OURS = ("dgn", "dgn-no-title", "dgn-untrained", "dgn-untrained-no-title")
 _NAMES = (*_DEFAULT, *_DIVERSIFIERS, *_OURS)
-_WITH_NUMBER = ("greedy", *_DIVERSIFIERS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `dgn evaluate`."""
     parser.description = "Score baselines and models on the same queries with the same passages."
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help=QUERIES_HELP)
-    parser.add_argument("--pages", type=Path, help=PAGES_HELP)
-    parser.add_argument(
-        "--retrieved",
-        type=Path,
-        metavar="FILE",
-        help="JSONL file with id and pages, in place of the pages of the evidence",
-    )
-    parser.add_argument(
-        "--vectors", default="wordllama", help="vectors of top-k, greedy, mmr, msd and dpp"
-    )
-    parser.add_argument("--unit", action="store_true", help="scale the vectors of greedy to 1")
+    parser.add_argument("--vectors", default="wordllama", help="vectors of top-k, mmr, msd and dpp")
     parser.add_argument(
         "--baselines",
         nargs="*",
         default=list(_DEFAULT),
         metavar="NAME",
-        help=f"{', '.join(_NAMES)}; greedy:10 sets its scale, mmr:0.3 its diversity",
+        help=f"{', '.join(_NAMES)}; mmr:0.3 sets its diversity",
     )
     parser.add_argument(
         "--model",
@@ -65,9 +53,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="model folders, names on the hub, or untrained",
     )
     parser.add_argument("-k", "--k", nargs="+", type=positive, default=[1, 3, 5, 7])
-    parser.add_argument(
-        "--cut-off", type=positive, default=5, help="passages that FEVER's own scores count"
-    )
     parser.add_argument(
         "--against",
         metavar="NAME",
@@ -83,8 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    refuse_overwriting(options.out, [options.queries, options.pages, options.retrieved])
-    from dgn.data import Dataset, Problems
+    refuse_overwriting(options.out, [options.queries])
+    from dgn.data import Problems, read_rows
     from dgn.evaluation import EvaluationSet, run_comparison
 
     baselines = [_baseline(name, options) for name in options.baselines]
@@ -100,13 +85,12 @@ def _run(options: argparse.Namespace) -> int:
     against = options.against and known[options.against]
     problems = Problems(skip=options.skip_bad)
     with show_progress("evaluating") as update:
-        dataset = Dataset(options.queries, options.pages, options.retrieved)
-        evaluation_set = EvaluationSet.of(dataset, problems)
+        examples = read_rows(options.queries, problems)
+        evaluation_set = EvaluationSet(tuple(e for e in examples if e.query.passages))
         results = run_comparison(
             baselines,
             evaluation_set,
             options.k,
-            cut_off=options.cut_off,
             seed=options.seed,
             on_progress=lambda name: update(name, None),
         )
@@ -147,7 +131,6 @@ def _baseline(name: str, options: argparse.Namespace) -> Baseline:
         PooledTopK,
         SelectorBaseline,
         TfIdf,
-        untrained_greedy,
     )
     from dgn.selector import Selector
 
@@ -156,8 +139,8 @@ def _baseline(name: str, options: argparse.Namespace) -> Baseline:
         number = float(value) if value else None
     except ValueError:
         number = None
-    if kind not in _NAMES or (value and (number is None or kind not in _WITH_NUMBER)):
-        numbered = ", ".join(f"{kind}:NUMBER" for kind in _WITH_NUMBER)
+    if kind not in _NAMES or (value and (number is None or kind not in _DIVERSIFIERS)):
+        numbered = ", ".join(f"{kind}:NUMBER" for kind in _DIVERSIFIERS)
         allowed = f"names out of {', '.join(_NAMES)}, {numbered}"
         raise InvalidInput("baselines", found=repr(name), allowed=allowed)
     if kind in _OURS:
@@ -166,9 +149,6 @@ def _baseline(name: str, options: argparse.Namespace) -> Baseline:
         return SelectorBaseline(kind, selector, titles=not kind.endswith("-no-title"))
     if kind in _DIVERSIFIERS:
         return Diversified(kind, _vectors(options.vectors), 0.5 if number is None else number)
-    if kind == "greedy":
-        scale = 1.0 if number is None else number
-        return untrained_greedy(_vectors(options.vectors), scale, unit=options.unit)
     if kind == "top-k":
         return PooledTopK(_vectors(options.vectors))
     if kind == "bm25":
@@ -245,8 +225,6 @@ def _print_tables(
     count = f"{with_gold:,} queries"
     if with_gold < len(evaluation_set.examples):
         count += f" with gold of {len(evaluation_set.examples):,}"
-    if evaluation_set.unanswerable:
-        count += f" and {len(evaluation_set.unanswerable):,} without passages"
     _print_table(
         f"Recall of gold sentences, macro, ± half of the 95% interval; {count}",
         ks,
@@ -268,15 +246,6 @@ def _print_tables(
         "Recall/precision, micro",
         ks,
         {r.name: [_pair(one.micro.recall, one.micro.precision) for one in r.at] for r in results},
-    )
-    _print_table(
-        f"FEVER's official evidence scores of the first {options.cut_off} passages",
-        ["recall", "precision", "F1"],
-        {
-            r.name: [format_score(s) for s in (r.fever.recall, r.fever.precision, r.fever.f1)]
-            for r in results
-            if r.fever is not None
-        },
     )
     if compared:
         _print_table(

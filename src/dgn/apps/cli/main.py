@@ -23,7 +23,6 @@ COMMANDS = {
     "select": "select the sentences that together cover a query, with reasons",
     "serve": "serve a page and an HTTP API that select and explain",
     "mcp": "serve the tool select_evidence to an assistant (Model Context Protocol)",
-    "data": "page stores, data sets and their features",
     "train": "train a model on your own labelled rows",
     "evaluate": "score and compare ways to select",
     "info": "show what is installed and what is used",

@@ -13,8 +13,7 @@ from pathlib import Path
 from dgn.data import Problems
 from dgn.errors import InvalidInput
 
-QUERIES_HELP = "JSONL file of queries (our own rows, FEVER's or ERASER's); .gz, .xz and .zip too"
-PAGES_HELP = "page store, or folder of pages, for FEVER's and ERASER's rows"
+QUERIES_HELP = "JSONL file of rows with a query and its passages; .gz, .xz and .zip too"
 _LINE_SECONDS = 10.0
 
 Update = Callable[[str, float | None], None]

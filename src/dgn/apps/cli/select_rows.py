@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dgn.apps.cli.options import print_problems
-from dgn.data import Problems, Row, parse_row
+from dgn.data import Example, Problems, parse_row
 from dgn.data.lines import read_lines, stream_lines
 from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import open_to_write
@@ -57,7 +57,7 @@ def run(selector: Selector, options: argparse.Namespace, limits: Limits) -> int:
     progress = _Progress(options.queries)
     rows = _rows(options, problems, progress)
 
-    def answers(some: tuple[Row, ...]) -> list[dict[str, Any]]:
+    def answers(some: tuple[Example, ...]) -> list[dict[str, Any]]:
         selections = selector.select_queries([row.query for row in some], limits)
         return [
             {"id": row.query.id, **answer_of(selection, options)}
@@ -85,7 +85,9 @@ def answer_of(selection: PassageSelection, options: argparse.Namespace) -> dict[
     return row
 
 
-def _rows(options: argparse.Namespace, problems: Problems, progress: _Progress) -> Iterator[Row]:
+def _rows(
+    options: argparse.Namespace, problems: Problems, progress: _Progress
+) -> Iterator[Example]:
     lines = (
         stream_lines(sys.stdin.buffer, "standard input", problems)
         if options.queries == "-"
@@ -104,11 +106,11 @@ def _rows(options: argparse.Namespace, problems: Problems, progress: _Progress) 
         yield row
 
 
-def _batches(rows: Iterator[Row], size: int) -> Iterator[tuple[Row, ...]]:
+def _batches(rows: Iterator[Example], size: int) -> Iterator[tuple[Example, ...]]:
     """Batches of rows; what was read before a broken row is selected all the same."""
     broken: list[BrokenInput] = []
 
-    def readable() -> Iterator[Row]:
+    def readable() -> Iterator[Example]:
         try:
             yield from rows
         except BrokenInput as error:
@@ -122,7 +124,7 @@ def _batches(rows: Iterator[Row], size: int) -> Iterator[tuple[Row, ...]]:
 
 
 @contextlib.contextmanager
-def _output(path: Path | None, rows: Iterator[Row], answers: Any) -> Generator[IO[bytes]]:
+def _output(path: Path | None, rows: Iterator[Example], answers: Any) -> Generator[IO[bytes]]:
     """Standard output, or a file, whose rows are kept; `rows` continues after the last of them."""
     if path is None:
         yield sys.stdout.buffer
@@ -145,14 +147,14 @@ def _output(path: Path | None, rows: Iterator[Row], answers: Any) -> Generator[I
         yield stream
 
 
-def _kept(path: Path, rows: Iterator[Row], answers: Any) -> tuple[int, int]:
+def _kept(path: Path, rows: Iterator[Example], answers: Any) -> tuple[int, int]:
     """The size of the rows that are complete, and their number; `rows` is read as far.
 
     Raises:
         InvalidInput: The file is not the output of the same command.
     """
     end = path.stat().st_size
-    last: deque[tuple[Row, Any]] = deque(maxlen=_COMPARED)
+    last: deque[tuple[Example, Any]] = deque(maxlen=_COMPARED)
     size = number = 0
     with path.open("rb") as stream:
         for number, content in enumerate(stream, 1):
