@@ -1,40 +1,37 @@
-"""Random instances of every set function, and their definitions in plain Python.
+"""Random instances of every set function, and their definitions in plain NumPy.
 
-The definitions share nothing with the library: the library is checked against them.
+The definitions share nothing with the library: the library is checked against them. Each is the
+value of many sets at once, so that the best set is found by trying all of them in one batch.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
 
-from dgn.core.arrays import cast_like
 from dgn.core.functions import (
-    DeepSubmodular,
-    DisparityMin,
-    DisparitySum,
     FacilityLocation,
     FeatureCoverage,
     GraphCut,
     Items,
     LogDeterminant,
     Mixture,
-    MutualInformation,
     OneMinusExp,
     Power,
     ProbabilisticCoverage,
     Saturated,
     SetFunction,
-    Sqrt,
     State,
 )
 
 FEATURES = 5
+
+Define = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""[features] weights, [items, features] and [sets, items] booleans to [sets] values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,65 +39,53 @@ class Kind:
     """A kind of set function: how to build it, and what it is by definition."""
 
     build: Callable[[np.ndarray], SetFunction]
-    define: Callable[[np.ndarray, np.ndarray], float]
+    define: Define
 
 
-def _summed(phi: Callable[[float], float]) -> Callable[[np.ndarray, np.ndarray], float]:
-    return lambda w, chosen: sum(w[u] * phi(sum(row[u] for row in chosen)) for u in range(len(w)))
+def _summed(phi: Callable[[np.ndarray], np.ndarray]) -> Define:
+    return lambda w, features, sets: phi(sets @ features) @ w
 
 
-def _best(w: np.ndarray, chosen: np.ndarray) -> float:
-    return sum(w[u] * max((row[u] for row in chosen), default=0.0) for u in range(len(w)))
+def _best(w: np.ndarray, features: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    return np.where(sets[:, :, None], features, 0.0).max(axis=1) @ w
 
 
-def _hit(w: np.ndarray, chosen: np.ndarray) -> float:
-    return sum(w[u] * (1 - math.prod(1 - row[u] for row in chosen)) for u in range(len(w)))
+def _hit(w: np.ndarray, features: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    return (1 - np.where(sets[:, :, None], 1 - features, 1.0).prod(axis=1)) @ w
 
 
-def _mixed(w: np.ndarray, chosen: np.ndarray) -> float:
-    log_coverage = sum(math.log1p(sum(row[u] for row in chosen)) for u in range(len(w)))
-    return w[0] * log_coverage + w[1] * _hit(w, chosen)
+def _split(left: Define, right: Define, w: np.ndarray, weighs: bool) -> Define:
+    """A weighted sum: the first two features by one definition, the others by another."""
+    ones = np.ones(2)
+    return lambda _, features, sets: (
+        w[0] * left(w[:2] if weighs else ones, features[:, :2], sets)
+        + w[1] * right(w[2:], features[:, 2:], sets)
+    )
 
 
-def _mixed_by_columns(w: np.ndarray, chosen: np.ndarray) -> float:
-    left, right = chosen[:, :2], chosen[:, 2:]
-    best = sum(max((row[u] for row in left), default=0.0) for u in range(2))
-    return w[0] * best + w[1] * _summed(math.sqrt)(w[2:], right)
+def _mixed(w: np.ndarray, features: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    logarithms = _summed(np.log1p)(np.ones(len(w)), features, sets)
+    return w[0] * logarithms + w[1] * _hit(w, features, sets)
 
 
-MIXED = np.array([[1.0, 2.0, 0.0, 0.5, 0.0], [0.0, 0.3, 1.0, 1.0, 2.0], [0.7, 0.0, 0.0, 0.0, 1.0]])
-LAST = np.array([[1.0, 0.0, 0.5], [0.2, 2.0, 1.0]])
+def _mixed_by_columns(w: np.ndarray, features: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    return _split(_best, _summed(np.sqrt), w, weighs=False)(w, features, sets)
 
 
-def _deep(w: np.ndarray, chosen: np.ndarray) -> float:
-    units = [math.sqrt(sum(row[u] for row in chosen)) for u in range(len(w))]
-    for layer in (MIXED * w, LAST):
-        units = [math.sqrt(sum(a * x for a, x in zip(row, units, strict=True))) for row in layer]
-    return sum(units)
-
-
-ASKED = np.array([[0.5, 0.0, 0.9, 0.3, 1.0]])
-
-
-def _asked_state() -> State:
-    f, query = FeatureCoverage(), Items(ASKED)
-    return f.add(query, f.empty(query), np.ones((1, 1)))
-
-
-def _shared(w: np.ndarray, chosen: np.ndarray) -> float:
-    value = _summed(math.log1p)
-    both = np.concatenate([chosen, ASKED])
-    return value(w, chosen) + value(w, ASKED) - value(w, both)
+def _mixed_by_slices(w: np.ndarray, features: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    return _split(_summed(np.log1p), _best, w, weighs=True)(w, features, sets)
 
 
 KINDS = {
-    "log1p": Kind(FeatureCoverage, _summed(math.log1p)),
-    "sqrt": Kind(lambda w: FeatureCoverage(w, Sqrt()), _summed(math.sqrt)),
+    "log1p": Kind(FeatureCoverage, _summed(np.log1p)),
+    "sqrt": Kind(lambda w: FeatureCoverage(w, Power(0.5)), _summed(np.sqrt)),
     "power": Kind(lambda w: FeatureCoverage(w, Power(0.7)), _summed(lambda x: x**0.7)),
     "one_minus_exp": Kind(
-        lambda w: FeatureCoverage(w, OneMinusExp()), _summed(lambda x: 1 - math.exp(-x))
+        lambda w: FeatureCoverage(w, OneMinusExp()), _summed(lambda x: -np.expm1(-x))
     ),
-    "saturated": Kind(lambda w: FeatureCoverage(w, Saturated(1.2)), _summed(lambda x: min(x, 1.2))),
+    "saturated": Kind(
+        lambda w: FeatureCoverage(w, Saturated(1.2)), _summed(lambda x: np.minimum(x, 1.2))
+    ),
     "facility_location": Kind(FacilityLocation, _best),
     "probabilistic": Kind(ProbabilisticCoverage, _hit),
     "mixture": Kind(
@@ -108,79 +93,76 @@ KINDS = {
     ),
     "mixture_by_columns": Kind(
         lambda w: Mixture(
-            (FacilityLocation(), FeatureCoverage(w[2:], Sqrt())),
+            (FacilityLocation(), FeatureCoverage(w[2:], Power(0.5))),
             w[:2],
             (slice(0, 2), slice(2, None)),
         ),
         _mixed_by_columns,
     ),
-    "deep": Kind(
-        lambda w: DeepSubmodular((cast_like(MIXED, w) * w, cast_like(LAST, w)), Sqrt()), _deep
-    ),
-    "mutual_information": Kind(
-        lambda w: MutualInformation(FeatureCoverage(w), _asked_state()), _shared
+    # The sum of two functions that the kernels know.
+    "mixture_by_slices": Kind(
+        lambda w: Mixture(
+            (FeatureCoverage(w[:2]), FacilityLocation(w[2:])),
+            w[:2],
+            (slice(0, 2), slice(2, None)),
+        ),
+        _mixed_by_slices,
     ),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class PairKind:
-    """A function of a matrix of all items: how to build it, its definition, and what is true.
+    """A function of a matrix of all items: the function, and its values by definition.
 
-    Attributes:
-        function: The function.
-        define: Its value by definition, of the matrix and the chosen items.
-        is_distance: Whether the matrix has distances; otherwise it is a kernel of vectors.
+    The definition takes the matrix and booleans, [sets, items].
     """
 
     function: SetFunction
-    define: Callable[[np.ndarray, tuple[int, ...]], float]
-    is_distance: bool = False
+    define: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _cut(redundancy: float) -> Callable[[np.ndarray, tuple[int, ...]], float]:
-    return lambda s, chosen: math.fsum(
-        [
-            *(s[i, a] for i in range(len(s)) for a in chosen),
-            *(-redundancy * s[a, b] for a in chosen for b in chosen),
-        ]
-    )
-
-
-def _determinant(ridge: float) -> Callable[[np.ndarray, tuple[int, ...]], float]:
-    def define(kernel: np.ndarray, chosen: tuple[int, ...]) -> float:
-        own = kernel[np.ix_(chosen, chosen)] + ridge * np.eye(len(chosen))
-        return float(np.linalg.slogdet(own)[1]) if chosen else 0.0
+def _cut(redundancy: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def define(s: np.ndarray, sets: np.ndarray) -> np.ndarray:
+        inside = sets.astype(float)
+        return inside @ s.sum(axis=0) - redundancy * ((inside @ s) * inside).sum(axis=1)
 
     return define
 
 
-def _pair_distances(d: np.ndarray, chosen: tuple[int, ...]) -> list[float]:
-    return [d[a, b] for a, b in itertools.combinations(sorted(set(chosen)), 2)]
+def _determinant(kernel: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    inside = sets.astype(float)
+    chosen = inside[:, :, None] * kernel * inside[:, None, :]
+    return np.linalg.slogdet(np.eye(len(kernel)) + chosen)[1]
 
 
 PAIRS = {
-    "cut_monotone": PairKind(GraphCut(0.5), _cut(0.5)),
-    "cut": PairKind(GraphCut(1.0), _cut(1.0)),
-    "determinant": PairKind(LogDeterminant(), _determinant(1.0)),
-    "determinant_ridge": PairKind(LogDeterminant(0.2), _determinant(0.2)),
-    "process": PairKind(LogDeterminant(0.0), _determinant(0.0)),
-    "disparity_sum": PairKind(DisparitySum(), lambda d, a: sum(_pair_distances(d, a)), True),
-    "disparity_min": PairKind(
-        DisparityMin(), lambda d, a: min(_pair_distances(d, a), default=0.0), True
-    ),
+    "cut": PairKind(GraphCut(0.5), _cut(0.5)),
+    "cut_loose": PairKind(GraphCut(0.2), _cut(0.2)),
+    "determinant": PairKind(LogDeterminant(), _determinant),
 }
 
 
-def random_matrix(kind: str, seed: int, size: int) -> np.ndarray:
-    """Distances of points, or a kernel of full rank of non-negative vectors."""
+def random_matrix(seed: int, size: int) -> np.ndarray:
+    """A kernel of full rank of non-negative vectors."""
     random = np.random.default_rng(seed)
     points = random.random((size, 3)) * 2
-    if PAIRS[kind].is_distance:
-        return np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=-1))
     points[random.random(points.shape) < 0.2] = 0.0
     kernel = points @ points.T + np.diag(random.uniform(0.2, 0.7, size))
     return (kernel + kernel.T) / 2
+
+
+@cache
+def subsets(size: int, most: int | None = None) -> np.ndarray:
+    """[sets, size] booleans: every set of at most so many items."""
+    numbers = np.arange(1 << size)
+    sets = (numbers[:, None] >> np.arange(size) & 1).astype(bool)
+    return sets if most is None else sets[sets.sum(axis=1) <= most]
+
+
+def as_sets(chosen: tuple[int, ...], size: int) -> np.ndarray:
+    """[1, size] booleans: one set of items."""
+    return np.isin(np.arange(size), chosen)[None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,22 +181,22 @@ class Instance:
     def size(self) -> int:
         return len(self.features)
 
+    def values(self, sets: np.ndarray) -> np.ndarray:
+        """f of many sets by definition."""
+        return KINDS[self.kind].define(self.weights, self.features, sets)
+
     def value(self, chosen: tuple[int, ...]) -> float:
-        """f by definition."""
-        return float(KINDS[self.kind].define(self.weights, self.features[list(chosen)]))
+        """f of one set by definition."""
+        return float(self.values(as_sets(chosen, self.size))[0])
 
     def best_value(self, k: int) -> float:
         """The best f over all sets of k items, by trying them all."""
-        sets = itertools.combinations(range(self.size), min(k, self.size))
-        return max(self.value(chosen) for chosen in sets)
+        return float(self.values(subsets(self.size, min(k, self.size))).max())
 
     def best_within(self, costs: np.ndarray, budget: float, k: int | None = None) -> float:
         """The best f over all sets of at most k items whose costs fit the budget."""
-        most = self.size if k is None else min(k, self.size)
-        sets = itertools.chain.from_iterable(
-            itertools.combinations(range(self.size), count) for count in range(most + 1)
-        )
-        return max(self.value(s) for s in sets if costs[list(s)].sum() <= budget)
+        sets = subsets(self.size, k)
+        return float(self.values(sets[sets @ costs <= budget]).max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +205,7 @@ class Constrained:
 
     instance: Instance
     k: int
-    given: list[int] | None
+    context: list[int] | None
     pinned: list[int] | None
     groups: list[int] | None
     max_per_group: int | list[int] | None
@@ -234,64 +216,67 @@ class Constrained:
     def options(self) -> dict:
         """As the searches take them."""
         return {
-            "given": self.given,
+            "context": self.context,
             "pinned": self.pinned,
             "groups": self.groups,
             "max_per_group": self.max_per_group,
         }
 
+    def values(self, sets: np.ndarray) -> np.ndarray:
+        """f(chosen | context) of many sets by definition."""
+        there = as_sets(tuple(self.context or ()), self.instance.size)
+        return self.instance.values(sets | there) - self.instance.values(there)
+
     def value(self, chosen: tuple[int, ...]) -> float:
-        """f(chosen | given) by definition."""
-        given = tuple(self.given or ())
-        return self.instance.value((*given, *chosen)) - self.instance.value(given)
+        """f(chosen | context) by definition."""
+        return float(self.values(as_sets(chosen, self.instance.size))[0])
+
+    def allowed(self, sets: np.ndarray, *, budget: bool = False) -> np.ndarray:
+        """[sets], which of these satisfy all constraints."""
+        size = self.instance.size
+        good = sets.sum(axis=1) <= self.k
+        good &= sets[:, self.pinned or []].all(axis=1)
+        good &= ~sets[:, self.context or []].any(axis=1)
+        if self.groups is not None:
+            quotas = self.max_per_group
+            for group in range(max(0, *self.groups) + 1):
+                held = sets[:, np.asarray(self.groups) == group].sum(axis=1)
+                good &= held <= (quotas if isinstance(quotas, int) else quotas[group])
+        assert self.costs.shape == (size,)
+        return good & (sets @ self.costs <= self.budget) if budget else good
 
     def allows(self, chosen: tuple[int, ...], *, budget: bool = False) -> bool:
         """Whether a set satisfies all constraints."""
-        quotas, groups = self.max_per_group, self.groups or []
-        held = [groups[item] for item in chosen] if groups else []
-        return (
-            len(chosen) <= self.k
-            and len(set(chosen)) == len(chosen)
-            and set(self.pinned or ()) <= set(chosen)
-            and not set(self.given or ()) & set(chosen)
-            and all(
-                held.count(group) <= (quotas if isinstance(quotas, int) else quotas[group])
-                for group in set(held)
-                if group >= 0
-            )
-            and not (budget and self.costs[list(chosen)].sum() > self.budget)
-        )
+        is_set = len(set(chosen)) == len(chosen)
+        sets = as_sets(chosen, self.instance.size)
+        return is_set and bool(self.allowed(sets, budget=budget)[0])
 
     def best_value(self, *, budget: bool = False) -> float:
         """The best value of all sets that are allowed, by trying them all."""
-        sets = itertools.chain.from_iterable(
-            itertools.combinations(range(self.instance.size), count) for count in range(self.k + 1)
-        )
-        return max(self.value(one) for one in sets if self.allows(one, budget=budget))
+        sets = subsets(self.instance.size)
+        return float(self.values(sets[self.allowed(sets, budget=budget)]).max())
 
 
-def constrained_instance(kind: str, seed: int, size: int, without: str = "") -> Constrained:
-    """Constraints that at least one set satisfies; those named in `without` are left out."""
+def constrained_instance(kind: str, seed: int, size: int) -> Constrained:
+    """Constraints that at least one set satisfies."""
     random = np.random.default_rng(seed)
     instance = random_instance(kind, seed, size)
     order = random.permutation(size).tolist()
-    given_count, pinned_count = (int(random.integers(0, 1 + size // 3)) for _ in range(2))
-    given, pinned = order[:given_count], order[given_count : given_count + pinned_count]
+    there_count, pinned_count = (int(random.integers(0, 1 + size // 3)) for _ in range(2))
+    there, pinned = order[:there_count], order[there_count : there_count + pinned_count]
     groups = random.integers(-1, 3, size).tolist()
     used = [sum(groups[item] == group for item in pinned) for group in range(3)]
     quotas = [max(int(random.integers(0, 3)), used[group]) for group in range(3)]
     costs = random.integers(1, 5, size).astype(float)
     budget = float(costs[pinned].sum() + random.integers(1, 7))
-    kept = {name: name not in without for name in ("given", "pinned", "groups")}
-    kept = {name: is_kept and random.random() < 0.8 for name, is_kept in kept.items()}
-    most = max(1, *quotas)
+    has_context, has_pinned, has_groups = (random.random(3) < 0.8).tolist()
     return Constrained(
         instance=instance,
         k=max(1, len(pinned) + int(random.integers(0, 4))),
-        given=given if kept["given"] else None,
-        pinned=pinned if kept["pinned"] else None,
-        groups=groups if kept["groups"] else None,
-        max_per_group=None if not kept["groups"] else most if seed % 2 else quotas,
+        context=there if has_context else None,
+        pinned=pinned if has_pinned else None,
+        groups=groups if has_groups else None,
+        max_per_group=None if not has_groups else max(1, *quotas) if seed % 2 else quotas,
         costs=costs,
         budget=budget,
     )

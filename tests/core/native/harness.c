@@ -2,7 +2,6 @@
 #include "facets.h"
 #include "greedy.h"
 #include "transformer.h"
-#include "unfold.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +19,6 @@ void dgn_constrained(int32_t isa, const dgn_input *input, const dgn_result *resu
 void dgn_lazy(int32_t isa, const dgn_input *input, dgn_part *part);
 void dgn_gains(int32_t isa, const dgn_input *input, const int64_t *rows, int64_t first,
                int64_t count, void *work, void *found);
-int64_t dgn_unfold_work(int64_t items, int64_t width);
-void dgn_unfold(int32_t isa, const dgn_layers *layers, const dgn_choices *choices,
-                const dgn_gradients *gradients, float *work,
-                void (*parallel)(void (*)(void *), void *, unsigned, unsigned), uint32_t threads);
-
 int64_t dgn_transform_work(const dgn_transformer *model, const dgn_texts *texts);
 void dgn_transform(int32_t isa, const dgn_transformer *model, const dgn_texts *texts);
 
@@ -167,56 +161,9 @@ static void search_sparse(int isa, int form, int is_double, int64_t items, int64
         free((void *)owned[i]);
 }
 
-static void unfold(int isa, int form, int is_hard, int64_t sets, int64_t items, int64_t width) {
-    const int64_t layers = 1 + items % 4, by_layer = sets * layers * items;
-    uint8_t *mask = malloc((size_t)(sets * items));
-    for (int64_t a = 0; a < sets * items; a++)
-        mask[a] = number() < 0.8;
-    const dgn_layers input = {
-        .features = filled(sets * items * width, 0),
-        .mask = mask,
-        .log_prior = filled(sets * items, 0),
-        .weights = filled(sets * width, 0),
-        .level = filled(width, 0),
-        .noise = items % 2 ? filled(by_layer, 0) : 0,
-        .weights_stride = width,
-        .sets = sets,
-        .items = items,
-        .width = width,
-        .layers = layers,
-        .temperature = 0.5f,
-        .parameter = 0.7f,
-        .lowest = -8e37f,
-        .form = form,
-        .is_hard = is_hard,
-    };
-    const dgn_choices choices = {filled(by_layer, 0),     filled(by_layer, 0),
-                                 filled(by_layer, 0),     filled(by_layer, 0),
-                                 filled(sets * items, 0), filled(sets * width, 0)};
-    const dgn_gradients gradients = {filled(by_layer, 0),     filled(by_layer, 0),
-                                     filled(sets * items, 0), filled(sets * width, 0),
-                                     filled(sets * items * width, 0), filled(sets * width, 0),
-                                     filled(sets * width, 0), filled(sets * items, 0)};
-    float *work = malloc((size_t)dgn_unfold_work(items, width) * sizeof(float));
-    dgn_unfold(isa, &input, &choices, 0, work, 0, 1);
-    dgn_unfold(isa, &input, &choices, &gradients, work, 0, 1);
-    const void *const owned[] = {
-        input.features,      mask,
-        input.log_prior,     input.weights,
-        input.level,         input.noise,
-        choices.log_probs,     choices.log_others,
-        choices.outside,       choices.inside,
-        choices.outside_after, choices.level_after,
-        gradients.log_probs,   gradients.log_others,
-        gradients.outside_after, gradients.level_after,
-        gradients.features,    gradients.weights,
-        gradients.level,       gradients.log_prior,
-        work};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free((void *)owned[i]);
-}
-
-static void search(int isa, int form, int is_double, int64_t sets, int64_t items, int64_t width) {
+/* A batch of sets, by one function, or by the sum of two if split is not 0. */
+static void search(int isa, int form, int is_double, int64_t sets, int64_t items, int64_t width,
+                   int64_t split) {
     const int64_t k = 1 + (items - 1) % 4, total = sets * items;
     const size_t size = is_double ? 8 : 4;
     int64_t *start = malloc((size_t)(sets + 1) * sizeof *start);
@@ -237,6 +184,9 @@ static void search(int isa, int form, int is_double, int64_t sets, int64_t items
         .width = width,
         .k = k,
         .parameter = 0.7,
+        .second_parameter = 0.3,
+        .split = split,
+        .second_form = (form + (int)items) % (DGN_POWER + 1),
         .form = form,
         .is_double = is_double,
     };
@@ -414,10 +364,11 @@ int main(void) {
             for (int is_double = 0; is_double < 2; is_double++)
                 for (int64_t width = 1; width < 36; width += 1 + width / 9)
                     for (int64_t items = 1; items < 8; items++, searched++) {
-                        search(isa, form, is_double, 1 + items % 3, items, width);
+                        search(isa, form, is_double, 1 + items % 3, items, width, 0);
+                        if (width > 1)
+                            search(isa, form, is_double, 1 + items % 3, items, width,
+                                   1 + items % (width - 1));
                         search_sparse(isa, form, is_double, items, width);
-                        if (form != DGN_FACILITY && form != DGN_PROBABILISTIC)
-                            unfold(isa, form, is_double, 1 + items % 3, items, width);
                     }
     printf("searched %d times\n", searched);
     return 0;

@@ -14,15 +14,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compiled import KINDS, function_of, needs_kernels
+from compiled import KINDS, function_of, native_greedy, needs_kernels, sum_of
 from dgn.apps.cli.main import main
+from dgn.core import greedy, lazy_greedy
 from dgn.core import native as kernels
-from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Log1p
+from dgn.core.constraints import Constraints
+from dgn.core.functions import (
+    FacilityLocation,
+    FeatureCoverage,
+    Items,
+    Log1p,
+    Mixture,
+    SetFunction,
+)
 from dgn.core.native import build, compiled, library
-from dgn.core import budgeted_greedy, greedy, lazy_greedy, stochastic_greedy
-from dgn.core.search.constrained import search_by_kernel, search_plainly
-from dgn.core.greedy import _search
-from dgn.core.search.room import Room
+from dgn.core.plain import search_batch, search_within
 from dgn.errors import InvalidInput
 
 
@@ -46,14 +52,18 @@ def check(seed: int, kind: int, dtype: type, level: int | None) -> None:
     features, weights, mask, k = instance(seed, dtype)
     if seed % 4 == 0 and kind != KINDS[-1]:  # logarithms of numbers up to 1 are a case of their own
         features = 3 * features
-    f, items = function_of(kind, weights), Items(features, mask)
-    wanted = _search(f, items, f.empty(items), k)
+    check_search(function_of(kind, weights), Items(features, mask), k, level)
+
+
+def check_search(f: SetFunction, items: Items, k: int, isa: int | None) -> None:
+    """The kernel against the plain form, without constraints."""
+    wanted = search_batch(f, items, f.empty(items), k, items.mask)
     coverage = compiled(f)
     assert coverage is not None
     (indices, gains, values, bounds), _ = kernels.greedy(
-        coverage, items.features, items.mask, None, k, isa=level
+        coverage, items.features, items.mask, kernels.level_of(f.empty(items)), k, isa=isa
     )
-    exact = dtype is np.float64
+    exact = items.features.dtype == np.float64
     close = {"rtol": 1e-12, "atol": 1e-12} if exact else {"rtol": 2e-5, "atol": 2e-6}
     # Where two items differ by rounding alone, either may be selected: their gains are the same.
     same = np.array_equal(indices, wanted.indices)
@@ -70,8 +80,8 @@ def check(seed: int, kind: int, dtype: type, level: int | None) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_selections_as_the_reference(kind: int, dtype: type) -> None:
-    for seed in range(120):
-        check(seed, kind, dtype, None)
+    for seed in range(100):
+        check(seed, kind, dtype, seed % (kernels.highest_isa() + 1))
 
 
 @pytest.mark.slow
@@ -83,61 +93,71 @@ def test_the_same_selections_as_the_reference_many_times(kind: int, part: int) -
         check(seed, kind, np.float64, None)
 
 
-@needs_kernels
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_reference_at_every_level_of_the_processor(kind: int, dtype: type) -> None:
-    for level in range(kernels.highest_isa() + 1):
-        for seed in range(30):
-            check(seed, kind, dtype, level)
-
-
-def check_limits(seed: int, kind: int, dtype: type, isa: int | None) -> None:
-    """The kernel for costs and groups against the plain form, in rooms of every kind."""
-    features, weights, mask, k = instance(seed, dtype)
-    f, items = function_of(kind, weights), Items(features, mask)
+def limits_of(seed: int, items: Items, k: int) -> list[Constraints]:
+    """Constraints of every kind, one for each set, in which something may be allowed or nothing."""
     random = np.random.default_rng(seed)
-    first = np.eye(items.size, dtype=dtype)[random.integers(0, items.size, len(mask))]
-    first = first * (seed % 2)  # an item that is given, or none
-    state = f.add(items, f.empty(items), first)
-    counts = np.minimum(random.integers(0, k + 1, len(mask)), items.size)
-    room = Room(mask & (first == 0) & (counts > 0)[:, None], counts)
-    if seed % 3:
-        quotas = random.integers(0, 3, (len(mask), 4))
-        room = replace(room, groups=random.integers(0, 4, mask.shape), quotas=quotas)
-        fits = np.take_along_axis(quotas, room.groups, axis=1) > 0
-        room = replace(room, allowed=room.allowed & fits)
-    divisors = None
-    if seed % 4:
-        costs = random.integers(1, 6, mask.shape).astype(float)
-        skips = seed % 5 == 0
-        room = room.with_costs(costs, random.uniform(0.5, 12, len(mask)), skipped_cover=skips)
-        divisors = (None, costs, np.sqrt(costs))[seed // 4 % 3]
-    wanted = search_plainly(f, items, state, room, divisors)
-    coverage = compiled(f)
-    assert coverage is not None
-    found = search_by_kernel(coverage, items, state, room, divisors, isa=isa)
-    exact = dtype is np.float64
-    close = {"rtol": 1e-9 if exact else 1e-4, "atol": 1e-6}
-    np.testing.assert_allclose(found.bounds, wanted.bounds, **close)
-    np.testing.assert_allclose(found.values[:, -1], wanted.values[:, -1], **close)
-    np.testing.assert_allclose(found.single_gain, wanted.single_gain, **close)
-    # Where two items differ by rounding alone, either may be selected.
-    if exact:
-        np.testing.assert_array_equal(found.indices, wanted.indices)
-        is_one = wanted.single_gain > -np.inf
-        np.testing.assert_array_equal(found.single[is_one], wanted.single[is_one])
+    sets: list[Constraints] = []
+    for real in items.mask:
+        constraints = Constraints(min(int(random.integers(0, k + 1)), items.size), real.copy())
+        if seed % 3:
+            quotas, groups = random.integers(0, 3, 4), random.integers(0, 4, items.size)
+            constraints = replace(constraints, groups=groups, quotas=quotas)
+        if seed % 4:
+            costs = random.integers(1, 6, items.size).astype(float)
+            constraints = replace(constraints, costs=costs, budget=float(random.uniform(0.5, 12)))
+        sets.append(constraints)
+    return sets
+
+
+def check_limits(seed: int, f: SetFunction, items: Items, k: int, isa: int | None) -> None:
+    """The kernel within constraints against the plain form, for every set of a batch."""
+    dtype = items.features.dtype
+    for row, constraints in enumerate(limits_of(seed, items, k)):
+        own, part = f.of_set(row), items.of_set(row, items.size)
+        state = own.empty(part)
+        if seed % 2:  # an item that is there already
+            there = seed % items.size
+            member = np.eye(items.size, dtype=dtype)[there : there + 1]
+            state = own.add(part, state, member)
+            constraints.allowed[there] = False
+        divisors = None
+        if constraints.costs is not None:
+            divisors = (None, constraints.costs, np.sqrt(constraints.costs))[seed // 4 % 3]
+        limits = (constraints, divisors)
+        wanted = search_within(own, part, state, *limits, skipped_cover=seed % 5 == 0)
+        coverage = compiled(own)
+        assert coverage is not None
+        found = kernels.constrained(
+            coverage, part.features, kernels.level_of(state), *limits, seed % 5 == 0, isa=isa
+        )
+        close = {"rel": 1e-9 if dtype == np.float64 else 1e-4, "abs": 1e-6}
+        assert sum(found[1]) == pytest.approx(sum(wanted[1]), **close)
+        assert found[2] == pytest.approx(wanted[2], **close)
+        assert found[3][1] == pytest.approx(wanted[3][1], **close)
+        # Where two items differ by rounding alone, either may be selected.
+        if dtype == np.float64:
+            assert found[0] == wanted[0]
+            assert found[1] == pytest.approx(wanted[1], **close)
+            assert found[3][0] == wanted[3][0]
 
 
 @needs_kernels
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_within_limits_the_same_as_the_reference(kind: int, dtype: type) -> None:
-    for seed in range(120):
-        check_limits(seed, kind, dtype, None)
-    for isa in range(kernels.highest_isa()):
-        for seed in range(30):
-            check_limits(seed, kind, dtype, isa)
+    for seed in range(100):
+        features, weights, mask, k = instance(seed, dtype)
+        isa = seed % (kernels.highest_isa() + 1)
+        check_limits(seed, function_of(kind, weights), Items(features, mask), k, isa)
+
+
+@pytest.mark.slow
+@needs_kernels
+@pytest.mark.parametrize("kind", KINDS)
+def test_within_limits_the_same_as_the_reference_many_times(kind: int) -> None:
+    for seed in range(1000, 20_000):
+        features, weights, mask, k = instance(seed, np.float64)
+        check_limits(seed, function_of(kind, weights), Items(features, mask), k, None)
 
 
 @needs_kernels
@@ -146,24 +166,70 @@ def test_many_items_within_limits_the_same_as_the_reference(dtype: type) -> None
     """Items by the hundreds are sorted in another way at first; many of them are equal."""
     for seed in range(20):
         random = np.random.default_rng(seed)
-        items = Items(random.integers(0, 3, (2, 33 + 20 * seed, 3)).astype(dtype))
-        f, shape = FacilityLocation(), (2, items.size)
-        room = Room(items.mask, np.array([9, 12]))
-        room = replace(room, groups=random.integers(0, 40, shape), quotas=np.ones((2, 40), int))
+        size = 33 + 20 * seed
+        items, f = Items(random.integers(0, 3, (1, size, 3)).astype(dtype)), FacilityLocation()
+        limits = Constraints(
+            9,
+            np.ones(size, np.bool_),
+            groups=random.integers(0, 40, size),
+            quotas=np.ones(40, np.int64),
+        )
         if seed % 2:
-            room = room.with_costs(random.integers(1, 4, shape) / 2, np.array([3.0, 9.0]))
-        wanted = search_plainly(f, items, f.empty(items), room, room.costs)
-        found = search_by_kernel(compiled(f), items, f.empty(items), room, room.costs)
-        np.testing.assert_array_equal(found.indices, wanted.indices)
-        np.testing.assert_allclose(found.bounds, wanted.bounds, rtol=1e-12)
+            limits = replace(limits, costs=random.integers(1, 4, size) / 2, budget=3.0 + seed)
+        wanted = search_within(f, items, f.empty(items), limits, limits.costs)
+        level = np.zeros((1, 3), dtype)
+        found = kernels.constrained(compiled(f), items.features, level, limits, limits.costs)
+        assert found[0] == wanted[0]
+        assert found[2] == pytest.approx(wanted[2], rel=1e-12)
+
+
+def sums(seed: int, dtype: type) -> tuple[Mixture, Items, int]:
+    """The sum of two functions with a kernel, on an instance with at least two features."""
+    features, weights, mask, k = instance(seed, dtype)
+    random = np.random.default_rng(seed)
+    features = np.concatenate([features, features[..., ::-1] / 2], axis=-1)
+    batch, width = len(features), features.shape[-1]
+    if weights is None:
+        weights = np.ones(width, dtype)
+    elif weights.ndim == 1:
+        weights = random.gamma(1.0, size=width).astype(dtype)
+    else:  # weights of every query
+        weights = random.gamma(1.0, size=(batch, width)).astype(dtype)
+    # One share for each function, or one pair for each query.
+    shares = random.uniform(0.1, 2, (batch, 2) if seed % 2 else 2).astype(dtype)
+    kinds = (seed % len(KINDS), seed // len(KINDS) % len(KINDS))
+    split = int(random.integers(1, width))
+    return sum_of(kinds, weights, split, shares), Items(features, mask), k
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_sum_of_two_functions_has_a_kernel(dtype: type) -> None:
+    """Every pair of functions: in batches, within constraints, with a context and padding."""
+    for seed in range(2 * len(KINDS) ** 2):
+        f, items, k = sums(seed, dtype)
+        isa = seed % (kernels.highest_isa() + 1)
+        check_search(f, items, k, isa)
+        check_limits(seed, f, items, k, isa)
 
 
 @pytest.mark.slow
 @needs_kernels
-@pytest.mark.parametrize("kind", KINDS)
-def test_within_limits_the_same_as_the_reference_many_times(kind: int) -> None:
+def test_the_sum_of_two_functions_has_a_kernel_many_times() -> None:
     for seed in range(1000, 20_000):
-        check_limits(seed, kind, np.float64, None)
+        f, items, k = sums(seed, np.float64)
+        check_search(f, items, k, None)
+        check_limits(seed, f, items, k, None)
+
+
+@needs_kernels
+def test_a_sum_of_two_functions_is_searched_by_its_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, items, k = sums(5, np.float64)
+    limits = {"costs": np.ones(items.features.shape[:2]), "budget": 2.0}
+    monkeypatch.setattr(Mixture, "gains", None)  # the plain form would call it
+    assert len(greedy(f, items, k)) == len(greedy(f, items, **limits)) == items.batch
+    assert compiled(replace(f, columns=None)) is None
+    assert compiled(Mixture((*f.functions, FacilityLocation()), np.ones(3))) is None
 
 
 @needs_kernels
@@ -178,17 +244,16 @@ def test_threads_and_batches_change_no_search_within_limits(
     costs = random.uniform(0.5, 2, (40, 9))
     limits = {"pinned": pinned, "groups": groups, "max_per_group": 2}
     whole = greedy(f, features, 5, **limits)
-    paid = budgeted_greedy(f, features, costs, 4.0, cost_exponents=(0.0, 0.5, 1.0), **limits)
-    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
-    monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda: 3)
+    paid = greedy(f, features, costs=costs, budget=4.0, cost_exponent=0.5, **limits)
+    monkeypatch.setattr(native_greedy, "_WORK_PER_THREAD", 1)
+    monkeypatch.setattr(native_greedy, "available_cores", lambda: 3)
     assert list(greedy(f, features, 5, **limits)) == list(whole)
     for row in range(0, 40, 7):
         limits = {"pinned": pinned[row], "groups": groups[row], "max_per_group": 2}
         own, x = f.of_set(row), features[row]
         assert greedy(own, x, 5, **limits) == whole[row]
-        exponents = (0.0, 0.5, 1.0)
-        alone = budgeted_greedy(own, x, costs[row], 4.0, cost_exponents=exponents, **limits)
-        assert alone == paid[row]
+        budget = {"costs": costs[row], "budget": 4.0, "cost_exponent": 0.5}
+        assert greedy(own, x, **budget, **limits) == paid[row]
 
 
 @needs_kernels
@@ -227,8 +292,8 @@ def test_batches_threads_and_contexts_change_nothing(
     features = random.random((64, 9, 20)).astype(np.float32)
     f = function_of(kind, random.random((64, 20)).astype(np.float32))
     whole = greedy(f, features, 4)
-    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
-    monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda: 3)
+    monkeypatch.setattr(native_greedy, "_WORK_PER_THREAD", 1)
+    monkeypatch.setattr(native_greedy, "available_cores", lambda: 3)
     assert list(greedy(f, features, 4)) == list(whole)
     for row in range(0, 64, 7):
         assert greedy(f.of_set(row), features[row], 4) == whole[row]
@@ -236,7 +301,7 @@ def test_batches_threads_and_contexts_change_nothing(
     first = np.eye(9, dtype=np.float32)[np.zeros(64, int)]
     context = f.add(items, f.empty(items), first)
     given = greedy(f, features, 3, context=context)
-    reference = _search(f, items, f.empty(items, context), 3)
+    reference = search_batch(f, items, f.empty(items, context), 3, items.mask)
     np.testing.assert_array_equal(given.indices, reference.indices)
     np.testing.assert_allclose(given.gains, reference.gains, rtol=1e-4, atol=1e-6)
 
@@ -254,28 +319,20 @@ def test_the_error_of_the_logarithm(dtype: type, most: float) -> None:
 
 @needs_kernels
 @pytest.mark.parametrize("kind", KINDS)
-def test_lazy_and_stochastic_searches_of_a_large_set(
-    kind: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lazy_searches_of_a_large_set(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(kind)
     features = np.minimum(random.gamma(0.3, size=(3000, 37)), 1)
     features[1500:1510] = features[:10]
     f = function_of(kind, random.random(37))
     items = Items(features)
     context = f.add(items, f.empty(items), np.eye(3000)[5:6])
-    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1000)
+    monkeypatch.setattr(native_greedy, "_WORK_PER_THREAD", 1000)
     for given in (None, context):
-        wanted = _search(f, items, f.empty(items, given), 20)[0]
+        wanted = search_batch(f, items, f.empty(items, given), 20, items.mask)[0]
         found = lazy_greedy(f, features, 20, context=given)
         assert found.indices == wanted.indices
         assert found.gains == pytest.approx(wanted.gains, rel=1e-9)
         assert found.certificate.bound >= wanted.certificate.bound * (1 - 1e-9)
-        by_kernel = stochastic_greedy(f, features, 20, context=given, seed=3)
-        with monkeypatch.context() as without:
-            without.setattr(kernels, "is_available", lambda: False)
-            plain = stochastic_greedy(f, features, 20, context=given, seed=3)
-        assert by_kernel.indices == plain.indices
-        assert by_kernel.certificate.bound == pytest.approx(plain.certificate.bound, rel=1e-9)
 
 
 @needs_kernels
@@ -298,7 +355,7 @@ def test_arrays_that_are_not_contiguous() -> None:
     features = random.random((4, 30, 8)).transpose(0, 2, 1)
     f = FeatureCoverage(random.random(60)[::2])
     items = Items(features)
-    found, wanted = greedy(f, features, 3), _search(f, items, f.empty(items), 3)
+    found, wanted = greedy(f, features, 3), search_batch(f, items, f.empty(items), 3, items.mask)
     np.testing.assert_array_equal(found.indices, wanted.indices)
 
 

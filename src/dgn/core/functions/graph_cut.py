@@ -109,7 +109,7 @@ def diagonal_of(items: Items) -> Float[Array, "batch items"]:
     return xp.take_along_axis(items.features, index[:, :, None], axis=2)[..., 0]
 
 
-def block_of(rows: Array, items: Items) -> Float[Array, "batch items items"]:
+def block_of(rows: Array, items: Items) -> Float[Array, "batch rows items"]:
     """The columns of the items themselves, without those that further columns have."""
     return rows[..., : items.size]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from dgn.core import explain, greedy
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.core import budgeted_greedy, explain, greedy
 from dgn.errors import InvalidInput
 from instances import KINDS, Instance, constrained_instance, instances
 
@@ -57,9 +57,7 @@ def test_the_runner_up_was_allowed_at_its_step(kind: str) -> None:
         f, features, options = problem.instance.objective, problem.instance.features, {}
         if seed % 2:
             options = {"costs": problem.costs, "budget": problem.budget}
-            selection = budgeted_greedy(f, features, k=problem.k, **options, **problem.options)
-        else:
-            selection = greedy(f, features, problem.k, **problem.options)
+        selection = greedy(f, features, problem.k, **options, **problem.options)
         steps = explain(f, features, selection, **options, **problem.options)
         assert [step.index for step in steps] == list(selection.indices)
         assert [step.gain for step in steps] == pytest.approx(selection.gains, abs=1e-12)

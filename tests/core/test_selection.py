@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from dgn.core.functions import FeatureCoverage
 from dgn.core import Certificate, Selection, Selections, greedy
+from dgn.core.functions import FeatureCoverage
 from dgn.core.selection import fractional_knapsack, largest_sum
 
 FEATURES = np.array([[2.0, 0.0], [1.5, 0.1], [0.0, 1.0]])
@@ -61,9 +61,9 @@ def test_largest_sum() -> None:
 
 
 def test_fractional_knapsack_divides_the_last_item() -> None:
-    gains, costs = np.array([[6.0, 5.0, 1.0]]), np.array([[2.0, 2.0, 4.0]])
-    assert fractional_knapsack(gains, costs, np.array([3.0])).tolist() == [8.5]
-    assert fractional_knapsack(gains, costs, np.array([100.0])).tolist() == [12.0]
+    gains, costs = np.array([6.0, 5.0, 1.0]), np.array([2.0, 2.0, 4.0])
+    assert fractional_knapsack(gains, costs, 3.0) == 8.5
+    assert fractional_knapsack(gains, costs, 100.0) == 12.0
 
 
 def test_a_bound_that_is_not_a_number_proves_nothing() -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dgn.core import greedy, lazy_greedy
 from dgn.core.functions import (
     Concave,
-    DeepSubmodular,
     FacilityLocation,
     FeatureCoverage,
     GraphCut,
@@ -23,28 +23,24 @@ from dgn.core.functions import (
     ProbabilisticCoverage,
     Saturated,
     SetFunction,
-    Sqrt,
 )
-from dgn.core import budgeted_greedy, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.errors import InvalidInput
 
 Exact = np.longdouble
 SIZE, WIDTH, K = 5, 3, 2
 CONCAVE: dict[str, tuple[Concave, Callable[[np.ndarray], np.ndarray]]] = {
     "log1p": (Log1p(), np.log1p),
-    "sqrt": (Sqrt(), np.sqrt),
+    "sqrt": (Power(0.5), np.sqrt),
     "power": (Power(0.7), lambda x: x ** Exact(0.7)),
     "linear": (Power(1.0), lambda x: x),
     "one_minus_exp": (OneMinusExp(), lambda x: -np.expm1(-x)),
     "saturated": (Saturated(1e3), lambda x: np.minimum(x, Exact(1e3))),
 }
-KINDS = [*CONCAVE, "facility_location", "probabilistic", "deep"]
+KINDS = [*CONCAVE, "facility_location", "probabilistic"]
 SEARCHES = {
     "greedy": lambda f, x: greedy(f, x, K),
     "lazy": lambda f, x: lazy_greedy(f, x, K),
-    "stochastic": lambda f, x: stochastic_greedy(f, x, K, seed=1),
-    "exact": lambda f, x: exact(f, x, K),
-    "budgeted": lambda f, x: budgeted_greedy(f, x, np.ones(len(x)), float(K)),
+    "budget": lambda f, x: greedy(f, x, costs=np.ones(len(x)), budget=float(K)),
 }
 
 
@@ -66,8 +62,6 @@ def value_of(kind: str, weights: np.ndarray, chosen: np.ndarray) -> np.longdoubl
         return (by * rows.max(axis=0)).sum()
     if kind == "probabilistic":
         return (by * (1 - np.prod(1 - rows, axis=0))).sum()
-    if kind == "deep":
-        return np.sqrt((by * np.sqrt(rows.sum(axis=0))).sum())
     return (by * CONCAVE[kind][1](rows.sum(axis=0))).sum()
 
 
@@ -76,8 +70,6 @@ def objective_of(kind: str, weights: np.ndarray) -> SetFunction:
         return FacilityLocation(weights)
     if kind == "probabilistic":
         return ProbabilisticCoverage(weights)
-    if kind == "deep":
-        return DeepSubmodular((weights[None],), Sqrt())
     return FeatureCoverage(weights, CONCAVE[kind][0])
 
 
@@ -104,7 +96,7 @@ def check(kind: str, dtype: type, search: str, seeds: range) -> int:
         reached = value_of(kind, weights, features[list(found.indices)]) if found.indices else 0
         promised = found.certificate.ratio * best
         assert promised <= reached * Exact(1 + 40 * eps), (seed, found, float(best))
-        if search != "budgeted":
+        if search != "budget":
             assert len(found) == K
     return answered
 
@@ -113,9 +105,9 @@ def check(kind: str, dtype: type, search: str, seeds: range) -> int:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_certificate_holds_over_the_full_range(kind: str, dtype: type) -> None:
-    assert check(kind, dtype, "greedy", range(150)) > 30
-    for search in ("lazy", "stochastic", "exact", "budgeted"):
-        check(kind, dtype, search, range(150, 175))
+    assert check(kind, dtype, "greedy", range(100)) > 20
+    for search in ("lazy", "budget"):
+        check(kind, dtype, search, range(100, 125))
 
 
 @pytest.mark.skipif(np.finfo(Exact).maxexp <= 1024, reason="no extended precision here")
@@ -126,7 +118,7 @@ def test_the_certificate_of_a_graph_cut_holds_over_the_full_range(
 ) -> None:
     answered = 0
     eps = np.finfo(np.float32 if dtype is np.float16 else dtype).eps
-    for seed in range(150):
+    for seed in range(100):
         half = np.triu(anywhere(np.random.default_rng(seed), dtype, (SIZE, SIZE)))
         matrix = half + np.triu(half, 1).T
         try:
@@ -142,7 +134,7 @@ def test_the_certificate_of_a_graph_cut_holds_over_the_full_range(
         reached = values[tuple(sorted(found.indices))]
         assert found.certificate.ratio * max(values.values()) <= reached * Exact(1 + 40 * eps)
         assert abs(found.values[-1] - reached) <= 40 * eps * reached
-    assert answered > 30
+    assert answered > 20
 
 
 @pytest.mark.slow

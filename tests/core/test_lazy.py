@@ -1,4 +1,4 @@
-"""Lazy and stochastic greedy: the searches for one large ground set."""
+"""Lazy greedy, the search for one large ground set, dense or sparse."""
 
 import tracemalloc
 
@@ -8,10 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiled import KINDS, function_of, needs_kernels
+from compiled import KINDS, function_of, native_greedy, needs_kernels
+from dgn.core import Selection, Selections, greedy, lazy_greedy
 from dgn.core import native as kernels
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Power
-from dgn.core import Selection, Selections, exact, greedy, lazy_greedy, stochastic_greedy
 from dgn.errors import InvalidInput
 from instances import Instance, instances, members
 
@@ -50,62 +50,25 @@ def test_lazy_respects_mask_and_context() -> None:
     )
 
 
-def test_stochastic_is_repeatable_and_near_greedy() -> None:
-    features = np.random.default_rng(0).gamma(0.3, size=(400, 8))
-    one = stochastic_greedy(FeatureCoverage(), features, 10, seed=1)
-    assert one == stochastic_greedy(FeatureCoverage(), features, 10, seed=1)
-    assert one.indices != stochastic_greedy(FeatureCoverage(), features, 10, seed=2).indices
-    assert len(set(one.indices)) == 10
-    by_greedy = greedy(FeatureCoverage(), features, 10)
-    assert one.values[-1] >= 0.8 * by_greedy.values[-1]
-    assert one.certificate.bound >= by_greedy.values[-1]
-
-
-def test_stochastic_with_a_full_sample_is_greedy() -> None:
-    features = np.random.default_rng(3).random((15, 4))
-    found = stochastic_greedy(FeatureCoverage(), features, 1, seed=0, epsilon=0.01)
-    assert found.indices == greedy(FeatureCoverage(), features, 1).indices
-    everything = stochastic_greedy(FeatureCoverage(), features, 40, seed=0)
-    assert sorted(everything.indices) == list(range(15))
-
-
-def test_stochastic_certificate_holds_against_the_truth() -> None:
-    for seed in range(20):
-        features = np.random.default_rng(seed).random((12, 4))
-        found = stochastic_greedy(FeatureCoverage(), features, 3, seed=seed, epsilon=0.5)
-        best = exact(FeatureCoverage(), features, 3).values[-1]
-        assert found.certificate.ratio <= found.values[-1] / best + 1e-12
-
-
-@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy])
-def test_torch_selects_the_same_as_numpy(search: object) -> None:
+def test_torch_selects_the_same_as_numpy() -> None:
     features = np.random.default_rng(5).random((60, 6))
-    options = {"seed": 0} if search is stochastic_greedy else {}
-    ours = search(FeatureCoverage(), features, 8, **options)
-    assert search(FeatureCoverage(), torch.from_numpy(features), 8, **options).indices == (
-        ours.indices
-    )
+    ours = lazy_greedy(FeatureCoverage(), features, 8)
+    theirs = lazy_greedy(FeatureCoverage(), torch.from_numpy(features), 8)
+    assert theirs.indices == ours.indices
 
 
-@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy])
-def test_memory_stays_linear_in_the_items(search: object) -> None:
+@needs_kernels
+def test_memory_stays_linear_in_the_items() -> None:
     features = np.random.default_rng(0).gamma(0.1, size=(20_000, 64)).astype(np.float32)
-    options = {"seed": 0} if search is stochastic_greedy else {}
     tracemalloc.start()
-    search(FeatureCoverage(), features, 5, **options)
+    lazy_greedy(FeatureCoverage(), features, 5)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    sample = 2.5 * features.nbytes / 5 if search is stochastic_greedy else 0
-    assert peak < 20e6 + 4 * sample + 100 * len(features)
-
-
-def test_epsilon_out_of_range() -> None:
-    with pytest.raises(InvalidInput, match=r"epsilon must be a number between 0 and 1; got 0\.0"):
-        stochastic_greedy(FeatureCoverage(), np.ones((3, 2)), 2, seed=0, epsilon=0.0)
+    assert peak < 20e6 + 100 * len(features)
 
 
 @pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
-@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy])
+@pytest.mark.parametrize("search", [greedy, lazy_greedy])
 def test_batch_equals_single_searches(search: object, library: object) -> None:
     random = np.random.default_rng(8)
     features, weights = random.random((4, 9, 5)), random.random((4, 5))
@@ -123,7 +86,7 @@ def test_batch_equals_single_searches(search: object, library: object) -> None:
         assert found.certificate.ratio == pytest.approx(alone.certificate.ratio, rel=1e-12)
 
 
-@pytest.mark.parametrize("search", [lazy_greedy, stochastic_greedy, exact])
+@pytest.mark.parametrize("search", [greedy, lazy_greedy])
 def test_batch_with_one_context_per_set(search: object) -> None:
     features = np.random.default_rng(9).random((3, 6, 4))
     f, items = FeatureCoverage(), Items(features)
@@ -144,10 +107,10 @@ def test_threads_and_parts_change_nothing(
     features = np.minimum(np.random.default_rng(kind).gamma(0.3, size=(900, 37)), 1).astype(dtype)
     f = function_of(kind, None)
     wanted = lazy_greedy(f, features, 30)
-    monkeypatch.setattr("dgn.core.native.large._ITEMS_PER_PART", 70)
-    monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
+    monkeypatch.setattr("dgn.core.native.lazy._ITEMS_PER_PART", 70)
+    monkeypatch.setattr(native_greedy, "_WORK_PER_THREAD", 1)
     for cores in (1, 2, 5):
-        monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda n=cores: n)
+        monkeypatch.setattr(native_greedy, "available_cores", lambda n=cores: n)
         assert lazy_greedy(f, features, 30) == wanted
 
 
@@ -182,15 +145,11 @@ def test_the_same_as_the_dense_matrix(kind: int, dtype: type) -> None:
     for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array):
         rows = form(dense)
         wanted = lazy_greedy(f, dense, 12)
-        for found in (lazy_greedy(f, rows, 12), greedy(f, rows, 12)):
-            if dtype is np.float64:
-                assert found.indices == wanted.indices
-            assert found.values[-1] == pytest.approx(wanted.values[-1], **close)
-            assert found.certificate.bound == pytest.approx(wanted.certificate.bound, **close)
-    drawn = stochastic_greedy(f, sparse.csr_array(dense), 12, seed=3)
-    assert drawn.values[-1] == pytest.approx(
-        stochastic_greedy(f, dense, 12, seed=3).values[-1], **close
-    )
+        found = lazy_greedy(f, rows, 12)
+        if dtype is np.float64:
+            assert found.indices == wanted.indices
+        assert found.values[-1] == pytest.approx(wanted.values[-1], **close)
+        assert found.certificate.bound == pytest.approx(wanted.certificate.bound, **close)
     items = Items(dense)
     context = f.add(items, f.empty(items), np.eye(300, dtype=dtype)[5:6])
     rows = sparse.csr_array(dense)
@@ -203,10 +162,10 @@ def test_the_same_as_the_dense_matrix(kind: int, dtype: type) -> None:
 @needs_kernels
 def test_numbers_that_are_stored_twice_add_up() -> None:
     rows = sparse.coo_array(([1.0, 2.0, 1.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 3))
-    found = greedy(FeatureCoverage(concave=Power(1.0)), rows, 2)
+    found = lazy_greedy(FeatureCoverage(concave=Power(1.0)), rows, 2)
     assert found.gains == (3.0, 1.0)
     integers = sparse.csr_array(np.array([[0, 2], [1, 0]]))
-    assert greedy(FeatureCoverage(concave=Power(1.0)), integers, 1).gains == (2.0,)
+    assert lazy_greedy(FeatureCoverage(concave=Power(1.0)), integers, 1).gains == (2.0,)
 
 
 @needs_kernels
@@ -222,16 +181,16 @@ def test_bad_numbers_are_refused(bad: float) -> None:
 def test_bad_arguments_are_refused() -> None:
     rows = sparse.csr_array(matrix(0))
     with pytest.raises(InvalidInput, match="90 numbers"):
-        greedy(FeatureCoverage(np.ones(3)), rows, 3)
+        lazy_greedy(FeatureCoverage(np.ones(3)), rows, 3)
     with pytest.raises(InvalidInput, match="at least one item"):
-        greedy(FeatureCoverage(), sparse.csr_array((0, 4)), 3)
+        lazy_greedy(FeatureCoverage(), sparse.csr_array((0, 4)), 3)
     other = FacilityLocation()
     with pytest.raises(InvalidInput, match="a state of FeatureCoverage"):
-        greedy(FeatureCoverage(), rows, 3, context=other.empty(Items(matrix(0))))
-    assert len(greedy(FeatureCoverage(), sparse.csr_array((3, 4)), 2)) == 2
+        lazy_greedy(FeatureCoverage(), rows, 3, context=other.empty(Items(matrix(0))))
+    assert len(lazy_greedy(FeatureCoverage(), sparse.csr_array((3, 4)), 2)) == 2
 
 
 def test_without_kernels_a_dense_matrix_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "is_available", lambda: False)
     with pytest.raises(InvalidInput, match="toarray"):
-        greedy(FeatureCoverage(), sparse.csr_array(matrix(0)), 3)
+        lazy_greedy(FeatureCoverage(), sparse.csr_array(matrix(0)), 3)

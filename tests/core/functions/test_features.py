@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from dgn.core import greedy, lazy_greedy
 from dgn.core.functions import (
     FacilityLocation,
     FeatureCoverage,
     Items,
+    Power,
     ProbabilisticCoverage,
     SetFunction,
-    Sqrt,
     WeightedCoverage,
 )
-from dgn.core import greedy, lazy_greedy
 from dgn.errors import InvalidInput
 
 ONE_SET = np.ones((3, 2))
@@ -92,7 +92,7 @@ def test_coverage_beyond_the_target_stays_one() -> None:
 
 
 def test_coverage_does_not_depend_on_the_concave_function() -> None:
-    f = FeatureCoverage(None, Sqrt(), target=np.array([4.0]))
+    f = FeatureCoverage(None, Power(0.5), target=np.array([4.0]))
     items = Items(np.array([[1.0]]))
     shares, _ = f.coverage(f.add(items, f.empty(items), np.ones((1, 1))))
     assert shares.tolist() == [[0.25]]
@@ -139,11 +139,11 @@ def test_of_set_is_the_function_of_one_set(kind: type[WeightedCoverage], weights
 
 def test_of_set_copies_weights_and_target() -> None:
     weights, target = WEIGHTS.copy(), TARGET.copy()
-    own = FeatureCoverage(weights, Sqrt(), target).of_set(1)
+    own = FeatureCoverage(weights, Power(0.5), target).of_set(1)
     weights[:], target[:] = 0.0, 0.0
     assert own.weights.tolist() == [[4.0, 5.0, 6.0]]
     assert own.target.tolist() == [[1.0, 0.0, 8.0]]
-    assert own.concave == Sqrt()
+    assert own.concave == Power(0.5)
 
 
 def test_soft_items_of_a_facility_location() -> None:
