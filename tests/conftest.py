@@ -1,15 +1,19 @@
 """What all tests share: threads, a cache of their own, and the pass in which shapes are checked."""
 
 import atexit
+import contextlib
 import importlib.util
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from running_service import Running, started
 
 # One thread per worker: two workers with two threads each would compete for two cores.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -83,3 +87,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(TESTS) and _has_shapes(item.path):
             item.add_marker(pytest.mark.shapes)
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """`dgn serve` in processes of its own, on a free port; one for all tests."""
+    pytest.importorskip("fastapi", reason="dgn[serve] is not installed")
+    with started(tmp_path_factory.mktemp("service"), "--workers", "2") as running:
+        yield running
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., contextlib.AbstractContextManager[Running]]:
+    """Start a service with options of the test's own."""
+    return lambda *options, **variables: started(tmp_path, *options, **variables)

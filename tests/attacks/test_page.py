@@ -11,18 +11,12 @@ from typing import Any
 import pytest
 
 from page_browser import launched, needs_chromium, opener, picks, select_own
-from running_service import Running, started
+from running_service import Running
 
 pytest.importorskip("fastapi", reason="dgn[serve] is not installed")
 pytestmark = needs_chromium
 
 MARKUP = "<img src=x onerror='window.attacked=1'><script>window.attacked=1</script>"
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with started(tmp_path_factory.mktemp("service")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

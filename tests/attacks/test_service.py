@@ -3,6 +3,7 @@
 Every request goes to 127.0.0.1, to a service that the test has started.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -10,13 +11,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from running_service import Running, started
+from running_service import Running, memory_of, started
 
 pytest.importorskip("fastapi", reason="dgn[serve] is not installed")
 needs_proc = pytest.mark.skipif(
@@ -26,13 +27,6 @@ needs_proc = pytest.mark.skipif(
 JSON = {"Content-Type": "application/json"}
 HEAD = b"POST /v1/select HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SMALL = {"query": "Who swims?", "passages": ["Ada swims.", "Bo runs."]}
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    options = ("--workers", "2", "--max-connections", "100")
-    with started(tmp_path_factory.mktemp("attacked"), *options) as running:
-        yield running
 
 
 def ask(running: Running, body: Any, path: str = "/v1/select") -> tuple[int, dict[str, Any]]:
@@ -94,27 +88,60 @@ def test_no_request_blocks_the_others(service: Running, body: dict[str, Any]) ->
     assert seconds < 2, "a health check waited for a request"
 
 
-def test_a_request_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    large = {
-        "query": " ".join(f"word{n}" for n in range(400)),
-        "passages": [" ".join(f"w{n * m}" for n in range(12)) for m in range(1900)],
-    }
-    with started(tmp_path, "--workers", "1", "--timeout", "0.1") as running:
-        status, found = ask(running, large)
-        assert status == 503
-        assert "limit of 0.1 seconds" in found["detail"]
-        deadline = time.monotonic() + 30
-        while ask(running, SMALL)[0] != 200:
-            assert time.monotonic() < deadline, "the worker goes on with a request that is over"
-            time.sleep(0.1)
-        assert '"event": "worker ended"' in running.log.read_text()
+SYLLABLES = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
+WORDS = [a + b for a in SYLLABLES for b in SYLLABLES][:1000]
+LARGEST = {
+    "words": {
+        "query": " ".join(WORDS),
+        "passages": [" ".join(WORDS[n * m % 1000] for n in range(1, 25)) for m in range(2000)],
+        "k": 100,
+    },
+    "documents": {
+        "query": " ".join(WORDS[:30]),
+        "documents": [
+            {"text": " ".join(f"One {WORDS[n % 1000]} is {WORDS[n % 77]}." for n in range(2000))}
+        ],
+        "k": 100,
+    },
+    "embeddings": {
+        "query": "x",
+        "query_embedding": [0.5] * 800,
+        "embeddings": [[0.5] * 800] * 800,
+        "passages": ["a b"] * 800,
+    },
+}
+"""Requests just within the limits."""
+
+
+@pytest.mark.parametrize("kind", LARGEST)
+def test_the_largest_requests_are_answered_and_block_nobody(service: Running, kind: str) -> None:
+    found: list[int] = []
+    content = json.dumps(LARGEST[kind]).encode()
+
+    def work() -> None:
+        threads = [
+            threading.Thread(target=lambda: found.append(ask(service, content)[0]))
+            for _ in range(2)
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+
+    seconds = slowest_health_check(service, work)
+    assert found == [200, 200]
+    assert seconds < 1, "a health check waited for a request"  # quiet machines: below .05
 
 
 @needs_proc
 def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
     with started(tmp_path, "--workers", "1") as running:
-        (worker,) = children_of(running)
+        (worker,) = workers_of(running)
         os.kill(int(worker), signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while not (workers_of(running) and set(workers_of(running)) - {worker}):
+            assert time.monotonic() < deadline, "the worker is not replaced"
+            time.sleep(0.05)
         assert ask(running, SMALL)[0] == 200
 
 
@@ -137,27 +164,20 @@ def test_headers_have_a_size(service: Running, is_one: bool) -> None:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         lines = b"X-A: " + b"a" * 60_000 if is_one else b"X-A: a\r\n" * 6_000
         client.sendall(lines)
-        assert client.recv(100).startswith(b"HTTP/1.1 431 ")
+        assert client.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
-def test_silent_connections_make_room(service: Running) -> None:
-    silent = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(150)]
-    try:
-        assert is_healthy(service)
-        assert ask(service, SMALL)[0] == 200
-    finally:
-        for one in silent:
-            one.close()
-
-
-def test_headers_must_arrive_in_time(tmp_path: Path) -> None:
-    with (
-        started(tmp_path, "--workers", "1", "--timeout", "0.3") as running,
-        socket.create_connection(("127.0.0.1", running.port)) as client,
-    ):
-        client.settimeout(5)
-        client.sendall(b"GET /healthz HTTP/1.1\r\n")
-        assert client.recv(100) == b"", "the connection is closed"
+@needs_proc
+def test_trailers_have_a_size(service: Running) -> None:
+    before = memory_of(service.process.pid)
+    with socket.create_connection(("127.0.0.1", service.port)) as client:
+        client.settimeout(10)
+        client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n")
+        with contextlib.suppress(OSError):  # the connection is closed
+            for _ in range(2_000):
+                client.sendall(b"X-A: a\r\n" * 10_000)
+    assert memory_of(service.process.pid) - before < 50e6
+    assert is_healthy(service)
 
 
 def test_a_body_over_the_limit_gets_its_answer(service: Running) -> None:
@@ -168,7 +188,13 @@ def test_a_body_over_the_limit_gets_its_answer(service: Running) -> None:
 
 @pytest.mark.parametrize(
     ("host", "status"),
-    [(b"Host: evil.com\r\n", b"421"), (b"", b"400"), (b"Host: 127.0.0.1\r\n", b"404")],
+    [
+        (b"Host: evil.com\r\n", b"421"),
+        (b"Host: localhost:evil.com\r\n", b"400"),
+        (b"Host: localhost\r\nHost: evil.com\r\n", b"400"),
+        (b"", b"400"),
+        (b"Host: 127.0.0.1\r\n", b"404"),
+    ],
 )
 def test_other_names_are_refused_and_nothing_redirects(
     service: Running, host: bytes, status: bytes
@@ -193,19 +219,21 @@ def test_a_service_for_others_checks_names_too(tmp_path: Path) -> None:
 @needs_proc
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     with started(tmp_path, "--workers", "2") as running:
-        children = children_of(running)
-        assert len(children) == 2
+        workers = workers_of(running)
+        assert len(workers) == 2
         running.process.kill()
         running.process.wait()
         deadline = time.monotonic() + 10
-        while any(map(is_running, children)):
+        while any(map(is_running, workers)):
             assert time.monotonic() < deadline, "a worker is left"
             time.sleep(0.05)
 
 
-def children_of(running: Running) -> list[str]:
+def workers_of(running: Running) -> list[str]:
+    """The processes that answer; Python's resource tracker is none of them."""
     number = running.process.pid
-    return Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    return [one for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def is_running(process: str) -> bool:

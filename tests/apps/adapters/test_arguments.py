@@ -123,16 +123,15 @@ def by_haystack(arguments: dict[str, Any]) -> tuple[list[int], Any]:
 
 def by_service(arguments: dict[str, Any]) -> tuple[list[int], Any]:
     pytest.importorskip("fastapi", reason="dgn[serve] is not installed")
-    from dgn.apps.service.answering import Answerer, Asked
-    from dgn.apps.service.refusals import ServiceLimits
+    from starlette.testclient import TestClient
 
-    body = {"query": QUERY, "passages": TEXTS, **arguments, "receipt": True, "context": True}
-    asked = Asked("/v1/select", "test", json.dumps(body).encode())
-    (answered,) = Answerer(shipped(), ServiceLimits()).answer([asked])
-    answer = json.loads(answered.body)
-    assert answered.status == 200, answer
+    from dgn.apps.service import create_app
+
+    body = {"query": QUERY, "passages": TEXTS, **arguments, "context": True}
+    with TestClient(create_app(shipped()), base_url="http://localhost") as client:
+        answer = client.post("/v1/select", json=body).json()
     assert answer["context"].startswith("[")
-    return [one["index"] for one in answer["selected"]], answer["receipt"]
+    return [one["index"] for one in answer["selected"]], None
 
 
 def by_batch(arguments: dict[str, Any]) -> tuple[list[int], Any]:

@@ -20,8 +20,8 @@ _LIMITS = {
     "tokens": ("--max-request-tokens", "tokens of a request (default: by the model)"),
     "k": ("--max-k", "largest k (default 100)"),
     "query_words": ("--max-query-words", "words of a query (default 1000)"),
-    "waiting_requests": ("--max-waiting", "requests in progress (default 512)"),
-    "connections": ("--max-connections", "open connections (default 2048)"),
+    "waiting_requests": ("--max-waiting", "requests of a worker in progress (default 512)"),
+    "connections": ("--max-connections", "open connections of a worker (default 2048)"),
 }
 """The limits that have a flag: its name, and its help."""
 
@@ -58,12 +58,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=positive,
         metavar="N",
-        help="processes that select (default: one per core, at most 4)",
+        help="processes that answer (default: one per core, at most 4)",
     )
     for name, (flag, text) in _LIMITS.items():
         parser.add_argument(flag, dest=name, type=positive, metavar="N", help=text)
     parser.add_argument(
-        "--timeout", dest="seconds", type=float, metavar="S", help="seconds to answer (default 10)"
+        "--timeout",
+        dest="seconds",
+        type=float,
+        metavar="S",
+        help="seconds for a body to arrive (default 10)",
     )
     parser.add_argument(
         "--drain-seconds",
@@ -76,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from dgn.apps.service import LOOPBACK, Service, ServiceLimits, processes, serve
+    from dgn.apps.service import LOOPBACK, ServiceLimits, serve
     from dgn.parallel import available_cores
 
     seconds, drain = options.seconds, options.drain_seconds
@@ -94,11 +98,16 @@ def _run(options: argparse.Namespace) -> int:
             "--token-file.",
             file=sys.stderr,
         )
-    limits = ServiceLimits(**given)
-    workers = options.workers or min(available_cores(), _MOST_WORKERS)
-    hosts = {*LOOPBACK, socket.gethostname(), options.host, *options.allow_host}
-    service = Service(processes(options.model, limits, workers), limits, token=token, hosts=hosts)
-    serve(service, options.host, options.port, drain_seconds=drain)
+    serve(
+        options.model,
+        options.host,
+        options.port,
+        limits=ServiceLimits(**given),
+        token=token,
+        hosts={*LOOPBACK, socket.gethostname(), options.host, *options.allow_host},
+        workers=options.workers or min(available_cores(), _MOST_WORKERS),
+        drain_seconds=drain,
+    )
     return 0
 
 

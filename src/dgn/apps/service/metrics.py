@@ -1,9 +1,14 @@
-"""What operators see: the numbers of /metrics, and the log."""
+"""What operators see: the numbers of /metrics, and the log.
+
+With several workers, the numbers are in files that all of them share (PROMETHEUS_MULTIPROC_DIR,
+which `serve` sets), and any worker can show the sums.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from functools import lru_cache
 from typing import Any
@@ -17,9 +22,11 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.multiprocess import MultiProcessCollector
 
 LOG = logging.getLogger("dgn.apps.service")
 MEDIA_TYPE = CONTENT_TYPE_LATEST
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
@@ -28,7 +35,11 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._by_labels: dict[tuple[str, int], tuple[Any, Any]] = {}
-        ProcessCollector(registry=self._registry)
+        self._shown = CollectorRegistry() if FOLDER in os.environ else self._registry
+        if FOLDER in os.environ:
+            loose: Any = MultiProcessCollector
+            loose(self._shown)
+        ProcessCollector(registry=self._shown)  # of the worker that answers
         self.requests = Counter(
             "dgn_requests", "Answered requests.", ["path", "status"], registry=self._registry
         )
@@ -43,28 +54,25 @@ class Metrics:
             "dgn_refused", "Requests over a limit.", ["reason"], registry=self._registry
         )
         self.in_progress = Gauge(
-            "dgn_requests_in_progress", "Requests that wait for an answer.", registry=self._registry
-        )
-        self.batches = Histogram(
-            "dgn_batch_requests",
-            "Requests that were answered together.",
-            buckets=(1, 2, 4, 8, 16, 32, 64, 128),
+            "dgn_requests_in_progress",
+            "Requests that wait for an answer.",
             registry=self._registry,
+            multiprocess_mode="livesum",
         )
         self.passages = Counter("dgn_passages", "Passages read.", registry=self._registry)
 
     def to_text(self) -> bytes:
         """The numbers in Prometheus's text format."""
-        return generate_latest(self._registry)
+        return generate_latest(self._shown)
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """Count an answered request."""
-        known = self._by_labels.get((path, status))
-        if known is None:  # to find numbers by their labels takes longer than to change them
-            known = self.requests.labels(path, str(status)), self.seconds.labels(path)
-            self._by_labels[path, status] = known
-        known[0].inc()
-        known[1].observe(seconds)
+        pair = self._by_labels.get((path, status))
+        if pair is None:  # to find numbers by their labels takes longer than to change them
+            pair = self.requests.labels(path, str(status)), self.seconds.labels(path)
+            self._by_labels[path, status] = pair
+        pair[0].inc()
+        pair[1].observe(seconds)
 
 
 def log_event(event: str, *, level: int = logging.INFO, **fields: Any) -> None:
