@@ -14,7 +14,6 @@ import pytest
 
 import dgn
 from compiled import KINDS, function_of, needs_kernels
-from dgn.core.functions import FeatureCoverage, Items, Power, ProbabilisticCoverage
 from dgn.core import (
     budgeted_greedy,
     exact,
@@ -23,6 +22,7 @@ from dgn.core import (
     stochastic_greedy,
     top_k,
 )
+from dgn.core.functions import FeatureCoverage, Items, Power, ProbabilisticCoverage
 from dgn.errors import InvalidInput, SearchTooLarge
 
 CLAIMS = Path(__file__).parents[2] / "samples" / "claims.jsonl"

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: the SDK reads the annotations of the tool.
 from typing import Annotated
 
+from dgn.apps.adapters._chosen import chosen_of
 from dgn.errors import DGNError, require_extra
 from dgn.selector import Selector
 
@@ -97,24 +98,20 @@ def create_server(selector: Selector) -> MCPServer:
             )
         except DGNError as error:
             raise ToolError(str(error)) from None
-        reasons = selection.explain()
-        content = {reasons.words[number] for number in reasons.content_words}
-        selected: list[Evidence] = []
-        for one in reasons.selected:
-            words = [w.word for w in one.covers if w.source != "similar" and w.word in content]
-            selected.append(
-                Evidence(
-                    index=one.index,
-                    text=passages[one.index],
-                    relevance=selection.relevance[one.index],
-                    covers=list(dict.fromkeys(words)),
-                )
+        selected = [
+            Evidence(
+                index=index,
+                text=passages[index],
+                relevance=metadata["dgn_relevance"],
+                covers=metadata["dgn_covers"],
             )
+            for index, metadata in chosen_of(selection)
+        ]
         return SelectedEvidence(
             selected=selected,
             coverage=selection.coverage,
             certificate=selection.certificate.ratio,
-            gap=list(reasons.gap),
+            gap=list(selection.explain().gap),
         )
 
     return server

@@ -11,7 +11,6 @@ import pytest
 from dgn import InvalidInput
 from dgn.apps.batch import SelectBatch
 from dgn.apps.cli.main import main
-from dgn.selector.receipt import verify_receipt
 from models import shipped
 from retrieved import QUERY, TEXTS
 
@@ -42,7 +41,7 @@ def limits_of(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: arguments[name] for name in names if name in arguments}
 
 
-def by_langchain(arguments: dict[str, Any]) -> tuple[list[int], Any]:
+def by_langchain(arguments: dict[str, Any]) -> list[int]:
     pytest.importorskip("langchain_core", reason="dgn[langchain] is not installed")
     from langchain_core.documents import Document
 
@@ -61,16 +60,15 @@ def by_langchain(arguments: dict[str, Any]) -> tuple[list[int], Any]:
         pinned_key="must",
         given=arguments.get("given", []),
         embeddings=Known() if "embeddings" in arguments else None,
-        receipt=True,
     )
     assert "embeddings" not in json.loads(compressor.model_dump_json())
     rows = with_metadata(arguments)
     documents = [Document(text, metadata=row) for text, row in zip(TEXTS, rows, strict=True)]
     found = compressor.compress_documents(documents, QUERY)
-    return [one.metadata["row"] for one in found], found[0].metadata["dgn_receipt"]
+    return [one.metadata["row"] for one in found]
 
 
-def by_llama_index(arguments: dict[str, Any]) -> tuple[list[int], Any]:
+def by_llama_index(arguments: dict[str, Any]) -> list[int]:
     pytest.importorskip("llama_index.core", reason="dgn[llama-index] is not installed")
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
@@ -88,14 +86,13 @@ def by_llama_index(arguments: dict[str, Any]) -> tuple[list[int], Any]:
         pinned_key="must",
         given=arguments.get("given", []),
         use_embeddings="embeddings" in arguments,
-        receipt=True,
     )
     asked = QueryBundle(QUERY, embedding=arguments.get("query_embedding"))
     found = processor.postprocess_nodes(nodes, asked)
-    return [one.node.metadata["row"] for one in found], found[0].node.metadata["dgn_receipt"]
+    return [one.node.metadata["row"] for one in found]
 
 
-def by_haystack(arguments: dict[str, Any]) -> tuple[list[int], Any]:
+def by_haystack(arguments: dict[str, Any]) -> list[int]:
     pytest.importorskip("haystack", reason="dgn[haystack] is not installed")
     from haystack import Document
 
@@ -109,7 +106,6 @@ def by_haystack(arguments: dict[str, Any]) -> tuple[list[int], Any]:
         top_k=limits.pop("k", None),
         group_field="source" if "groups" in arguments else None,
         pinned_field="must",
-        receipt=True,
         **limits,
     )
     found = ranker.run(
@@ -118,10 +114,10 @@ def by_haystack(arguments: dict[str, Any]) -> tuple[list[int], Any]:
         query_embedding=arguments.get("query_embedding"),
         given=arguments.get("given"),
     )["documents"]
-    return [one.meta["row"] for one in found], found[0].meta["dgn_receipt"]
+    return [one.meta["row"] for one in found]
 
 
-def by_service(arguments: dict[str, Any]) -> tuple[list[int], Any]:
+def by_service(arguments: dict[str, Any]) -> list[int]:
     pytest.importorskip("fastapi", reason="dgn[serve] is not installed")
     from starlette.testclient import TestClient
 
@@ -131,18 +127,18 @@ def by_service(arguments: dict[str, Any]) -> tuple[list[int], Any]:
     with TestClient(create_app(shipped()), base_url="http://localhost") as client:
         answer = client.post("/v1/select", json=body).json()
     assert answer["context"].startswith("[")
-    return [one["index"] for one in answer["selected"]], None
+    return [one["index"] for one in answer["selected"]]
 
 
-def by_batch(arguments: dict[str, Any]) -> tuple[list[int], Any]:
+def by_batch(arguments: dict[str, Any]) -> list[int]:
     limits = limits_of(arguments)
     own = {name: [value] for name, value in arguments.items() if name not in limits}
     columns = {name: name for name in own} | {"passages": "passages"}
     batch = {"query": [QUERY], "passages": [TEXTS], **own}
-    return SelectBatch(columns=columns, **limits)(batch)["selected"][0], None
+    return SelectBatch(columns=columns, **limits)(batch)["selected"][0]
 
 
-def by_rows(arguments: dict[str, Any], tmp_path: Path) -> tuple[list[int], Any]:
+def by_rows(arguments: dict[str, Any], tmp_path: Path) -> list[int]:
     limits = limits_of(arguments)
     own = {name: value for name, value in arguments.items() if name not in limits}
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
@@ -150,7 +146,7 @@ def by_rows(arguments: dict[str, Any], tmp_path: Path) -> tuple[list[int], Any]:
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in limits.items()]
     assert main(["select", "--queries", str(rows), "--out", str(out), *flags]) == 0
     row = json.loads(out.read_text())
-    return [one["index"] for one in row["selected"]], None
+    return [one["index"] for one in row["selected"]]
 
 
 @pytest.mark.parametrize("arguments", CASES, ids=lambda one: " ".join(one))
@@ -158,13 +154,11 @@ def by_rows(arguments: dict[str, Any], tmp_path: Path) -> tuple[list[int], Any]:
     "ask", [by_langchain, by_llama_index, by_haystack, by_service, by_batch, by_rows]
 )
 def test_the_same_is_selected_everywhere(
-    ask: Callable[..., tuple[list[int], Any]], arguments: dict[str, Any], tmp_path: Path
+    ask: Callable[..., list[int]], arguments: dict[str, Any], tmp_path: Path
 ) -> None:
     wanted = shipped().select(QUERY, TEXTS, **arguments)
-    found, receipt = ask(arguments, tmp_path) if ask is by_rows else ask(arguments)
+    found = ask(arguments, tmp_path) if ask is by_rows else ask(arguments)
     assert found == list(wanted.indices)
-    if receipt is not None:
-        assert verify_receipt(json.loads(json.dumps(receipt)), shipped()) == []
 
 
 def test_a_missing_embedding_is_named() -> None:

@@ -89,15 +89,31 @@ def test_a_selector_without_a_name_is_never_read_as_the_default() -> None:
     assert again.selector.encoder.parameters == 0
 
 
-def test_a_missing_score_is_named(compressor: DGNDocumentCompressor) -> None:
+def test_scores(compressor: DGNDocumentCompressor) -> None:
     scored = [Document("Ada.", metadata={"s": 1.0}), Document("Bo."), Document("Cy.")]
     chosen = DGNDocumentCompressor(score_key="s", selector=compressor.selector)
-    with pytest.raises(InvalidInput, match=r"documents\[1\] has no 's' in its metadata"):
-        chosen.compress_documents(scored, "Who?")
+    assert chosen.compress_documents(scored, "Who?")[0].page_content == "Ada."
+    for key in ("other", "relevance_score"):
+        none = DGNDocumentCompressor(use_scores=True, score_key=key, selector=compressor.selector)
+        with pytest.raises(InvalidInput, match=f"No document has '{key}' in its metadata"):
+            none.compress_documents(scored, "Who?")
     scored[1].metadata["s"] = "high"
-    scored[2].metadata["s"] = 2
     with pytest.raises(InvalidInput, match="finite numbers"):
         chosen.compress_documents(scored, "Who?")
+
+
+def test_names_that_people_bring(compressor: DGNDocumentCompressor) -> None:
+    few = DGNDocumentCompressor(top_n=2, selector=compressor.selector)
+    assert len(few.compress_documents(documents(), QUERY)) == 2
+    sources = ["a.pdf", "a.pdf", "a.pdf", "b.pdf", "b.pdf"]
+    from_files = [
+        Document(text, metadata={"source": source})
+        for text, source in zip(TEXTS, sources, strict=True)
+    ]
+    each = DGNDocumentCompressor(max_per_document=1, selector=compressor.selector)
+    found = each.compress_documents(from_files, QUERY)
+    assert sorted(one.metadata["source"] for one in found) == ["a.pdf", "b.pdf"]
+    assert "page_content" not in str(found[0].metadata)
 
 
 def test_edges(compressor: DGNDocumentCompressor) -> None:

@@ -98,17 +98,17 @@ def test_explain(client: TestClient, selector: Selector) -> None:
     answer = client.post("/v1/explain", json=body).json()
     selection = selector.select(QUERY, PASSAGES, k=2)
     assert answer["text"] == str(selection.explain())
-    explanation = answer["explanation"]
-    assert [one["index"] for one in explanation["selected"]] == list(selection.indices)
-    assert [len(one["gains"]) for one in explanation["selected"]] == [1, 2]
-    assert all(len(one["gains"]) == 2 for one in explanation["passed"])
-    assert {w["word"] for w in explanation["words"] if not w["is_content"]} >= {"The", "it"}
+    assert answer["selection"] == json.loads(json.dumps(selection.to_dict(reasons=True)))
+    assert [one["text"] for one in answer["passages"]] == PASSAGES
+    reports = answer["selection"]["passages"]
+    assert [len(reports[index]["gains"]) for index in selection.indices] == [1, 2]
+    assert {w["word"] for w in answer["selection"]["words"] if not w["is_content"]} >= {"The", "it"}
 
 
-def test_explained_passages_that_were_left_out_say_so(client: TestClient) -> None:
-    body = {"query": QUERY, "passages": PASSAGES, "k": 2, "min_relevance": 0.3}
-    passed = client.post("/v1/explain", json=body).json()["explanation"]["passed"]
-    assert {one["index"] for one in passed if one["reason"] == "irrelevant"} == {0, 4}
+def test_reasons_of_every_passage(client: TestClient) -> None:
+    body = {"query": QUERY, "passages": PASSAGES, "k": 2, "min_relevance": 0.3, "reasons": True}
+    reports = client.post("/v1/select", json=body).json()["passages"]
+    assert {one["index"] for one in reports if one["reason"] == "irrelevant"} == {0, 4}
 
 
 def test_compare(client: TestClient) -> None:
@@ -206,8 +206,8 @@ def test_paths_and_methods(client: TestClient) -> None:
 def test_page_is_complete_and_loads_nothing_from_elsewhere(client: TestClient) -> None:
     page = client.get("/")
     assert "default-src 'self'" in page.headers["content-security-policy"]
-    names = ("page", "link", "reasons", "picture", "rounds", "service", "text")
-    scripts = [client.get(f"/page/{name}.js").text for name in names]
+    names = ("page", "docs", "explanation", "link", "reasons", "picture", "rounds", "service")
+    scripts = [client.get(f"/page/{name}.js").text for name in (*names, "text")]
     for text in (page.text, client.get("/page/page.css").text, *scripts):
         assert "http://" not in text.replace("http://www.w3.org", "")
         assert "https://" not in text

@@ -34,9 +34,8 @@ def parts_found(service: Running, sample: dict[str, Any], given: list[dict[str, 
     body = {"query": sample["query"], "documents": given, "k": int(sample["k"])}
     if sample["max_tokens"]:
         body["max_tokens"] = int(sample["max_tokens"])
-    explanation = httpx.post(f"{service.url}/v1/explain", json=body).json()["explanation"]
-    rows = [*explanation["selected"], *explanation["passed"]]
-    texts = {row["index"]: row["passage"]["text"] for row in rows}
+    passages = httpx.post(f"{service.url}/v1/explain", json=body).json()["passages"]
+    texts = [passage["text"] for passage in passages]
     methods = httpx.post(f"{service.url}/v1/compare", json=body).json()["methods"]
     return {
         row["method"]: {

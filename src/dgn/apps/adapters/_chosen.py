@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from dgn.errors import InvalidInput
@@ -68,10 +68,14 @@ def gather_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of an adapter, where `k`, `max_tokens` and so on become one `limits`.
 
     Args:
-        options: The keyword arguments of the adapter. Limits that are given by themselves change
-            `limits`; as everywhere, k is 5 if neither k, max_tokens nor stop_at is given.
+        options: The keyword arguments of the adapter. `top_n` and `top_k`, as other adapters call
+            it, are k. Limits that are given by themselves change `limits`; as everywhere, k is 5 if
+            neither k, max_tokens nor stop_at is given.
     """
     names = {one.name for one in fields(Limits)}
+    options = {
+        "k" if name in ("top_n", "top_k") else name: value for name, value in options.items()
+    }
     given = {name: value for name, value in options.items() if name in names}
     others = {name: value for name, value in options.items() if name not in names}
     if not given:
@@ -81,40 +85,10 @@ def gather_limits(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**others, "limits": Limits(**(values | given))}
 
 
-def scores_at(metadata: Sequence[Mapping[str, Any]], key: str | None) -> list[float] | None:
-    """The scores in the metadata of some documents; None if there is no key.
-
-    Raises:
-        InvalidInput: A document lacks the key.
-    """
-    if key is None:
-        return None
-    for number, one in enumerate(metadata):
-        if one.get(key) is None:
-            raise InvalidInput(
-                "score_key",
-                message=f"documents[{number}] has no {key!r} in its metadata, which score_key "
-                "names; every document needs it.",
-            )
-    return [one[key] for one in metadata]
-
-
 def filled_scores(scores: Sequence[float | None]) -> list[float]:
     """Scores of which some may be missing; those count as the worst."""
-    worst = min((score for score in scores if score is not None), default=0.0)
-    return [worst if score is None else score for score in scores]
-
-
-def marked(metadata: Sequence[Mapping[str, Any]], key: str | None) -> list[int] | None:
-    """The documents whose metadata has a true value at a key; None if there is no key."""
-    if key is None:
-        return None
-    return [number for number, one in enumerate(metadata) if one.get(key)]
-
-
-def grouped(metadata: Sequence[Mapping[str, Any]], key: str | None) -> list[Any] | None:
-    """The groups in the metadata of some documents; None if there is no key."""
-    return None if key is None else [one.get(key) for one in metadata]
+    worst = min((one for one in scores if isinstance(one, int | float)), default=0.0)
+    return [worst if one is None else one for one in scores]
 
 
 def choose(
@@ -122,28 +96,39 @@ def choose(
     query: str,
     texts: Sequence[str],
     limits: Limits,
+    metadata: Sequence[Mapping[str, Any]],
     *,
-    receipt: bool = False,
+    title_key: str = "title",
+    group_key: str | None = None,
+    pinned_key: str | None = None,
     **arguments: Any,
 ) -> list[Chosen]:
-    """Select from texts; from none, none.
+    """Select from the texts of some documents; from none, none.
 
     Args:
         selector: What selects.
         query: A claim or a question.
-        texts: The passages.
-        limits: How much to select.
-        receipt: Whether the metadata of the first one has the receipt, as `dgn_receipt`.
-        arguments: titles, scores, embeddings and the other arguments of `Query.of`.
+        texts: The texts of the documents.
+        limits: How much to select. What `max_per_document` counts is named by `source` in the
+            metadata, or else by the title.
+        metadata: The metadata of the documents.
+        title_key: The key with the title; documents may lack it.
+        group_key: The key with the group, for `max_per_group`.
+        pinned_key: The key that is true for documents that must be kept.
+        arguments: scores, given and embeddings, as in `Query.of`.
     """
     if not texts:
         return []
-    built = Query.of(query, texts, **arguments)
-    selection = selector.select_queries([built], limits)[0]
-    chosen = chosen_of(selection)
-    if receipt and chosen:
-        chosen[0][1]["dgn_receipt"] = selection.receipt().to_dict()
-    return chosen
+    titles = [str(one.get(title_key) or "") for one in metadata]
+    groups = None if group_key is None else [one.get(group_key) for one in metadata]
+    if limits.max_per_document is not None and any("source" in one for one in metadata):
+        limits = replace(limits, max_per_document=None, max_per_group=limits.max_per_document)
+        groups = [
+            one.get("source") or title or None for one, title in zip(metadata, titles, strict=True)
+        ]
+    pinned = [number for number, one in enumerate(metadata) if pinned_key and one.get(pinned_key)]
+    built = Query.of(query, texts, titles=titles, groups=groups, pinned=pinned, **arguments)
+    return chosen_of(selector.select_queries([built], limits)[0])
 
 
 def chosen_of(selection: PassageSelection) -> list[Chosen]:
@@ -151,12 +136,12 @@ def chosen_of(selection: PassageSelection) -> list[Chosen]:
     explanation = selection.explain()
     content = {explanation.words[number] for number in explanation.content_words}
     chosen: list[Chosen] = []
-    for one in explanation.selected:
-        contained = (word.word for word in one.covers if word.source != "similar")
+    for report in explanation.selected:
+        contained = (word.word for word in report.covers if word.source != "similar")
         metadata = {
-            "dgn_gain": one.gain,
-            "dgn_relevance": selection.relevance[one.index],
+            "dgn_gain": report.gain,
+            "dgn_relevance": report.relevance,
             "dgn_covers": list(dict.fromkeys(word for word in contained if word in content)),
         }
-        chosen.append((one.index, metadata))
+        chosen.append((report.index, metadata))
     return chosen

@@ -6,15 +6,13 @@ from typing import Annotated, Any, cast
 
 from dgn.apps.adapters._chosen import (
     choose,
+    filled_scores,
     gather_limits,
-    grouped,
     limits_of,
-    marked,
     saved_model,
-    scores_at,
     selector_for,
 )
-from dgn.errors import require_extra
+from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 
 require_extra("The LangChain adapter", package="langchain_core", extra="langchain")
@@ -48,15 +46,16 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         selector: What selects; by default the model. If it is given, `model` is only the name by
             which it is saved.
         limits: How many documents to keep, and the other limits of `Selector.select`. They may
-            also be given by themselves: `k=3`, `max_tokens=500`.
+            also be given by themselves: `k=3`, `max_tokens=500`. `top_n=3` is k, as in other
+            compressors.
         title_key: The key of the metadata with the title; documents may lack it.
-        score_key: The key of the metadata with a score of the retriever, to be taken into account;
-            every document must have it then.
+        use_scores: Whether the scores of the retriever are taken into account; a document without
+            one counts as the worst.
+        score_key: The key of the metadata with the score; to name it is to use scores.
         group_key: The key of the metadata with the group of a document, such as its source, for
             `max_per_group`; documents without it are not limited.
         pinned_key: The key of the metadata that is true for documents that must be kept.
         given: Texts that are already in the prompt; nothing that repeats them is kept.
-        receipt: Whether the metadata of the first document has the receipt, as `dgn_receipt`.
         embeddings: LangChain's embeddings, which embed the query and the documents; their
             similarity is taken into account. They are not saved.
     """
@@ -74,11 +73,11 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         WithJsonSchema({"type": "object"}),
     ] = Limits()
     title_key: str = "title"
-    score_key: str | None = None
+    use_scores: bool = False
+    score_key: str = "relevance_score"
     group_key: str | None = None
     pinned_key: str | None = None
     given: list[str] = Field(default_factory=list[str])
-    receipt: bool = False
     embeddings: Annotated[Any, WithJsonSchema({"type": "null"})] = Field(default=None, exclude=True)
     _has_own_selector: bool = PrivateAttr(default=False)
 
@@ -90,6 +89,8 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         known = cast("dict[str, Any]", options)
         if known.get("selector") is None:
             known = {name: value for name, value in known.items() if name != "selector"}
+        if "score_key" in known:
+            known = {"use_scores": True, **known}
         return gather_limits(known)
 
     @model_validator(mode="after")
@@ -111,16 +112,20 @@ class DGNDocumentCompressor(BaseDocumentCompressor):
         texts = [document.page_content for document in documents]
         metadata = [document.metadata for document in documents]
         model: Any = self.embeddings if texts else None
+        scores = [one.get(self.score_key) for one in metadata] if self.use_scores else None
+        if scores and not any(score is not None for score in scores):
+            message = f"No document has {self.score_key!r} in its metadata; set score_key."
+            raise InvalidInput("score_key", message=message)
         chosen = choose(
             self.selector,
             query,
             texts,
             self.limits,
-            receipt=self.receipt,
-            titles=[str(one.get(self.title_key) or "") for one in metadata],
-            scores=scores_at(metadata, self.score_key),
-            groups=grouped(metadata, self.group_key),
-            pinned=marked(metadata, self.pinned_key),
+            metadata,
+            title_key=self.title_key,
+            group_key=self.group_key,
+            pinned_key=self.pinned_key,
+            scores=None if scores is None else filled_scores(scores),
             given=self.given,
             query_embedding=None if model is None else model.embed_query(query),
             embeddings=None if model is None else model.embed_documents(texts),

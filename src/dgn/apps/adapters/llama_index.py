@@ -7,9 +7,7 @@ from dgn.apps.adapters._chosen import (
     choose,
     filled_scores,
     gather_limits,
-    grouped,
     limits_of,
-    marked,
     saved_model,
     selector_for,
 )
@@ -57,7 +55,6 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
             `max_per_group`; nodes without it are not limited.
         pinned_key: The key of the metadata that is true for nodes that must be kept.
         given: Texts that are already in the prompt; nothing that repeats them is kept.
-        receipt: Whether the metadata of the first node has the receipt, as `dgn_receipt`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -75,7 +72,6 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
     group_key: str | None = Field(default=None)
     pinned_key: str | None = Field(default=None)
     given: list[str] = Field(default_factory=list[str])
-    receipt: bool = Field(default=False)
     _selector: Selector = PrivateAttr()
     _has_own_selector: bool = PrivateAttr(default=False)
 
@@ -108,11 +104,11 @@ class DGNNodePostprocessor(BaseNodePostprocessor):
             query_bundle.query_str,
             [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes],
             self.limits,
-            receipt=self.receipt,
-            titles=[str(one.get(self.title_key) or "") for one in metadata_of],
+            metadata_of,
+            title_key=self.title_key,
+            group_key=self.group_key,
+            pinned_key=self.pinned_key,
             scores=filled_scores([node.score for node in nodes]) if self.use_scores else None,
-            groups=grouped(metadata_of, self.group_key),
-            pinned=marked(metadata_of, self.pinned_key),
             given=self.given,
             query_embedding=query_bundle.embedding if self.use_embeddings else None,
             embeddings=vectors,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dgn.apps.cli import select_rows
 from dgn.apps.cli.inputs import read_pages, read_passages, read_scores
-from dgn.apps.cli.options import figure_file, new_file, positive, refuse_overwriting
+from dgn.apps.cli.options import new_file, positive, refuse_overwriting
 from dgn.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -107,7 +107,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-titles", action="store_true", help="do not use titles")
     parser.add_argument("--explain", action="store_true", help="print the reasons")
-    parser.add_argument("--plot", type=figure_file, metavar="FIGURE", help="draw the reasons")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--context", action="store_true", help="print the text for a prompt, in reading order"
@@ -169,9 +168,6 @@ def _run(options: argparse.Namespace) -> int:
         fits = options.max_tokens is None or tokens <= options.max_tokens
         short = f"No sentence fits; the shortest one has {tokens} tokens."
         print(f"dgn: {'No sentence adds anything.' if fits else short}", file=sys.stderr)
-    if options.plot and len(selection):
-        selection.explain().draw(options.plot)
-        print(f"figure: {options.plot}", file=sys.stderr)
     if options.json:
         print(json.dumps(select_rows.answer_of(selection, options), ensure_ascii=False, indent=2))
     elif options.context:
@@ -186,8 +182,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     mistake = ""
-    if options.queries and (options.query or options.plot or options.passages):
-        mistake = "--queries cannot be combined with a query, --passages or --plot."
+    if options.queries and (options.query or options.passages):
+        mistake = "--queries cannot be combined with a query or --passages."
     elif options.queries and options.scores:
         mistake = "--queries cannot be combined with --scores; each row has its own scores."
     elif options.queries and (options.given or options.pinned or options.language):
@@ -230,7 +226,6 @@ def _check(options: argparse.Namespace) -> None:
         raise InvalidInput("arguments", message=mistake)
     if not options.engine:
         refuse_overwriting(options.out, [options.queries])
-    refuse_overwriting(options.plot, _inputs(options), "--plot")
 
 
 def _inputs(options: argparse.Namespace) -> list[str]:

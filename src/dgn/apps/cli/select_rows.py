@@ -77,9 +77,7 @@ def run(selector: Selector, options: argparse.Namespace, limits: Limits) -> int:
 
 def answer_of(selection: PassageSelection, options: argparse.Namespace) -> dict[str, Any]:
     """What is printed as JSON for a selection."""
-    row = selection.to_dict()
-    if options.explain:
-        row["explanation"] = selection.explain().to_dict()
+    row: dict[str, Any] = {**selection.to_dict(reasons=options.explain)}
     if options.context:
         row["context"] = selection.context()
     return row

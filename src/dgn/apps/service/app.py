@@ -35,7 +35,7 @@ from dgn.apps.service.limits import (
     ServiceLimits,
     busy,
 )
-from dgn.core.search import Selections, top_k
+from dgn.core import Selections, top_k
 from dgn.errors import InvalidInput
 from dgn.evaluation import Bm25, Diversified, PooledTopK
 from dgn.parallel import available_cores
@@ -99,11 +99,12 @@ def create_app(
         closed=("/metrics",),
     )
     app.add_exception_handler(HTTPException, _not_here)
+    status = models.described(models.Status)
     wanted = set(EXPLAINED) if token else set(EXPLAINED) - {401}
     refusals: dict[int | str, dict[str, Any]] = {
         status: {
             "description": EXPLAINED[status],
-            "model": models.Problem,
+            "model": models.described(models.Problem),
             "content": {MEDIA_TYPE: {}},
         }
         for status in sorted(wanted)
@@ -116,14 +117,18 @@ def create_app(
           for path in _RERANK_PATHS),
     ):  # fmt: skip
         name = path.strip("/").replace("/", "_")
-        app.post(path, summary=summary, responses=refusals, operation_id=name)(answer)
+        model = models.described(get_type_hints(answer)["return"])
+        route = app.post(
+            path, summary=summary, responses=refusals, operation_id=name, response_model=model
+        )
+        route(answer)
 
-    @app.get("/healthz")
+    @app.get("/healthz", response_model=status)
     async def healthz() -> models.Status:  # pyright: ignore[reportUnusedFunction]
         """Whether the process works."""
         return {"status": "ok", "version": dgn.__version__}
 
-    @app.get("/readyz", responses={503: refusals[503]})
+    @app.get("/readyz", response_model=status, responses={503: refusals[503]})
     async def readyz() -> models.Status:  # pyright: ignore[reportUnusedFunction]
         """Whether requests should be sent here; not while the service stops."""
         if app.state.is_draining:
@@ -232,7 +237,7 @@ class _Service:
             raise Refused(422, str(error)) from None
         return to_json(answer)
 
-    def select(self, body: models.SelectBody) -> models.Selection | models.Selections:
+    def select(self, body: models.SelectBody) -> models.Selected | models.SelectedMany:
         """Select for one query, or for each of `queries`."""
         if isinstance(body, models.SelectMany):
             return {"selections": [_row(one, body) for one in self._selected(body.queries, body)]}
@@ -241,12 +246,19 @@ class _Service:
     def explain(self, body: models.Select) -> models.Explained:
         """Select, and say why each passage was selected or not."""
         selection = self._selected([body], body)[0]
-        explanation = selection.explain()
-        return {
-            "selection": _row(selection, body),
-            "explanation": explanation.to_dict(),
-            "text": str(explanation),
-        }
+        passages: list[models.ReadPassage] = [
+            {
+                "text": one.text,
+                "title": one.title,
+                "document": one.document,
+                "position": one.position,
+                "start": one.start,
+                "end": one.end,
+            }
+            for one in selection.query.passages
+        ]
+        row = _row(selection, body, reasons=True)
+        return {"selection": row, "passages": passages, "text": str(selection.explain())}
 
     def compare(self, body: models.Select) -> models.Compared:
         """Select by other methods, too."""
@@ -330,8 +342,13 @@ def _too_many(what: str, count: int, unit: str, most: int, reason: str, index: s
     return Refused(422, detail, reason=reason)
 
 
-def _row(selection: PassageSelection, body: models.Select | models.SelectMany) -> models.Selection:
-    row: Any = selection.to_dict()
+def _row(
+    selection: PassageSelection,
+    body: models.Select | models.SelectMany,
+    *,
+    reasons: bool = False,
+) -> models.Selected:
+    row: Any = selection.to_dict(reasons=reasons or body.reasons)
     if selection.query.id:
         row = {"id": selection.query.id, **row}
     if body.context:

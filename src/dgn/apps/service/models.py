@@ -7,8 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, Self, cast
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Self,
+    TypedDict,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
+import typing_extensions
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -24,12 +39,11 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError, from_json
-from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from dgn.apps.service.limits import Refused, ServiceLimits
 from dgn.selector import Limits
-from dgn.text.passages import Document, Passage
-from dgn.text.query import Query
+from dgn.selector.result import SelectionDict
+from dgn.text.query import Document, Passage, Query
 from dgn.text.words import has_words
 
 MOST_NUMBERS = 4_000_000
@@ -268,6 +282,9 @@ class _Options(_Request):
     min_relevance: float = Field(
         0.0, ge=0, le=1, description="Leave out passages that cover less of the query alone."
     )
+    reasons: bool = Field(
+        False, description="Whether every passage is returned with what happened to it, and why."
+    )
     context: bool = Field(
         False, description="Whether the text for a prompt is returned, with numbers for citing."
     )
@@ -335,44 +352,35 @@ class Rerank(BaseModel):
 # --- answers --------------------------------------------------------------------------------------
 
 
-class SelectedPassage(TypedDict):
-    """A selected passage."""
-
-    index: int
-    text: str
-    gain: float
-    relevance: float
-    title: NotRequired[str]
-    document: NotRequired[int]
-    position: NotRequired[int]
-    start: NotRequired[int]
-    end: NotRequired[int]
-    id: NotRequired[str]
-    metadata: NotRequired[dict[str, Any]]
-
-
-class Selection(TypedDict):
+class Selected(SelectionDict):
     """What was selected for one query, as `PassageSelection.to_dict` returns it."""
 
     id: NotRequired[str]
-    query: str
-    selected: list[SelectedPassage]
-    coverage: float | None
-    certificate: float
     context: NotRequired[str]
 
 
-class Selections(TypedDict):
+class SelectedMany(TypedDict):
     """What was selected for many queries, in their order."""
 
-    selections: list[Selection]
+    selections: list[Selected]
+
+
+class ReadPassage(TypedDict):
+    """A passage, or a sentence and its place in its document."""
+
+    text: str
+    title: str
+    document: int | None
+    position: int | None
+    start: int | None
+    end: int | None
 
 
 class Explained(TypedDict):
-    """A selection with its reasons, as data and for people; see `dgn.Explanation`."""
+    """A selection with its reasons, the passages that they number, and the reasons for people."""
 
-    selection: Selection
-    explanation: dict[str, Any]
+    selection: Selected
+    passages: list[ReadPassage]
     text: str
 
 
@@ -426,6 +434,18 @@ class Status(TypedDict):
 
     status: str
     version: str
+
+
+def described(answer: Any) -> Any:
+    """A type of answers as pydantic takes it before Python 3.12: of typing_extensions."""
+    if is_typeddict(answer):
+        hints = get_type_hints(answer, include_extras=True)
+        loose: Any = typing_extensions.TypedDict
+        return loose(answer.__name__, {name: described(hint) for name, hint in hints.items()})
+    kind, inner = get_origin(answer), tuple(map(described, get_args(answer)))
+    if kind in (list, NotRequired):
+        return kind[inner[0]]
+    return Union[inner] if kind is UnionType else answer  # noqa: UP007
 
 
 # --- from bytes to a request ----------------------------------------------------------------------

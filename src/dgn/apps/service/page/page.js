@@ -1,5 +1,6 @@
 // The page: samples, links and the form, from them to the service, and what can be saved of its answer.
 
+import { explanationOf } from "/page/explanation.js";
 import { linkOf, stateOf } from "/page/link.js";
 import { drawPicture } from "/page/picture.js";
 import { show, stopPlaying } from "/page/rounds.js";
@@ -101,7 +102,7 @@ async function select({ isOpening = false } = {}) {
     const link = await linkOf(state);
     if (mine !== newest) return;
     const sample = samples.find((one) => Object.keys(state).every((key) => one[key] === state[key]));
-    answer = { state, request, ...explained, methods: compared.methods, parts: sample?.parts };
+    answer = { state, request, ...explained, explanation: explanationOf(explained), methods: compared.methods, parts: sample?.parts };
     markSample(sample);
     at("token-form").hidden = at("empty").hidden = true;
     at("answer").hidden = false;

@@ -18,14 +18,13 @@ export function pickOf(covered, rounds) {
   return most;
 }
 
-// What a pick covers further: content words, and what is asked for.
+// What a pick covers further: content words.
 export function coverLines({ covers, passage }, explanation) {
   const content = new Set(explanation.words.filter((one) => one.is_content).map((one) => one.word));
   const hasMore = passage.title || passage.position !== null;
   const sources = [
     ["text", "It covers"],
     ["title", "By its title it covers"],
-    ["asked", "It contains what is asked for:"],
     ["similar", `${hasMore ? "It, its title or its neighbours say" : "It says"} something similar to`],
   ];
   return sources.map(([source, opening]) => {
@@ -57,7 +56,7 @@ export function whyTaken(one, round, explanation) {
     lines.push(`The next best was ${named(one.runner_up, explanation)} with ${one.runner_up_gain.toFixed(2)}.`);
   }
   const covers = coverLines(one, explanation);
-  const nothing = round > 1 && one.word_gain >= 0.005
+  const nothing = round > 1 && one.gain >= 0.005
     ? "It covers no further word of the query: it repeats words that are covered already, or says something similar."
     : "It contains no content word of the query.";
   lines.push(...(covers.length ? covers : [nothing]));

@@ -4,7 +4,7 @@
 from dataclasses import replace
 from typing import Any
 
-from dgn.apps.adapters._chosen import choose, filled_scores, grouped, marked
+from dgn.apps.adapters._chosen import choose, filled_scores
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector import Limits, Selector
 
@@ -31,7 +31,6 @@ class DGNRanker:
         group_field: The field of the meta with the group of a document, such as its source, for
             `max_per_group`; documents without it are not limited.
         pinned_field: The field of the meta that is true for documents that must be kept.
-        receipt: Whether the meta of the first document has the receipt, as `dgn_receipt`.
         limits: max_tokens, stop_at and the other limits of `Selector.select`. All but
             `count_tokens`, a function, are saved.
     """
@@ -44,12 +43,11 @@ class DGNRanker:
         use_scores: bool = False,
         group_field: str | None = None,
         pinned_field: str | None = None,
-        receipt: bool = False,
         **limits: Any,
     ) -> None:
         self.model, self.limits = model, Limits(k=top_k, **limits)
         self.title_field, self.use_scores = title_field, use_scores
-        self.group_field, self.pinned_field, self.receipt = group_field, pinned_field, receipt
+        self.group_field, self.pinned_field = group_field, pinned_field
         self._selector: Selector | None = None
 
     def warm_up(self) -> None:
@@ -67,7 +65,6 @@ class DGNRanker:
             use_scores=self.use_scores,
             group_field=self.group_field,
             pinned_field=self.pinned_field,
-            receipt=self.receipt,
             top_k=limits.pop("k"),
             **limits,
         )
@@ -114,11 +111,11 @@ class DGNRanker:
             query,
             [document.content or "" for document in documents],
             limits,
-            receipt=self.receipt,
-            titles=[str(one.get(self.title_field) or "") for one in metadata_of],
+            metadata_of,
+            title_key=self.title_field,
+            group_key=self.group_field,
+            pinned_key=self.pinned_field,
             scores=scores,
-            groups=grouped(metadata_of, self.group_field),
-            pinned=marked(metadata_of, self.pinned_field),
             given=given,
             query_embedding=query_embedding if has_vectors else None,
             embeddings=[one.embedding for one in documents] if has_vectors else None,
