@@ -11,6 +11,7 @@ import importlib
 
 from benchmarks.against import compare
 from benchmarks.measure import machine
+from experiments.made import made_by
 
 ALL = ("selecting", "searching", "large_sets", "serving", "training", "minilm")
 
@@ -26,7 +27,7 @@ def main() -> None:
         parser.error(
             f"unknown benchmark {', '.join(sorted(unknown))}; choose from {', '.join(ALL)}"
         )
-    print(f"Measured on {machine()}.")
+    print(f"{made_by('benchmarks')}. Measured on {machine()}.")
     if options.against is not None:
         compare(options.against)
         return

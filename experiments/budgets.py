@@ -19,6 +19,7 @@ from dgn.evaluation.metrics import paired_comparison
 from dgn.selector import Limits, Selector
 from dgn.selector import search as searching
 from experiments.domains import english_sets, read_domain
+from experiments.made import made_by
 
 BUDGETS = (50, 100, 200, 400, 800)
 FACTORS = (0.0, 0.04, 0.06, 0.08, 0.1, 0.12)
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--train", type=int, default=60, help="training rows per set")
     parser.add_argument("--dev", type=int, default=100, help="dev rows per set")
     options = parser.parse_args(arguments)
+    print(made_by("experiments/budgets.py", "facets"))
     selector = Selector.from_pretrained()
     names = english_sets()
     domains = {name: read_domain(name) for name in names}

@@ -46,6 +46,7 @@ from dgn.learn import (
     UnfoldedGreedy,
     fit,
 )
+from experiments.made import made_by
 
 KS = (1, 3, 5, 7)
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -339,6 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print_table(results: list[DemoResult]) -> None:
     seeds = len(results)
     spread = "1 seed" if seeds == 1 else f"{seeds} seeds, mean ± standard deviation"
+    print(made_by("experiments/demo.py"))
     print(f"Recall after k selected sentences, 1,000 test claims, {spread}\n")
     width = 11 if seeds == 1 else 15
     print(f"{'':<18}{'parameters':>10}" + "".join(f"{f'k = {k}':>{width}}" for k in KS))

@@ -47,6 +47,7 @@ from dgn.evaluation.comparison import format_difference, format_score, with_holm
 from dgn.evaluation.metrics import PairedComparison, bootstrap_interval, paired_comparison
 from dgn.files import write_atomically
 from dgn.learn import Unfolded, UnfoldedGreedy
+from experiments.made import made_by
 
 # What is selected from: pools of items, and what a benchmark must say about them.
 #
@@ -1098,7 +1099,13 @@ and pools, corrected by Holm's method for all tests of the table; \\* below .05.
 
 def markdown(found: dict[str, Any]) -> str:
     """All benchmarks, a table each."""
-    return "\n".join([_INTRODUCTION, *(_table(n, one) for n, one in found["benchmarks"].items())])
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            made_by("experiments/diversity.py") + "\n",
+            *(_table(n, one) for n, one in found["benchmarks"].items()),
+        ]
+    )
 
 
 def _table(name: str, one: dict[str, Any]) -> str:
@@ -1178,6 +1185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             **result.to_dict(),
         }
         options.out.mkdir(parents=True, exist_ok=True)
+        found["made"] = made_by("experiments/diversity.py")
         write_atomically(path, json.dumps(found, indent=1) + "\n")
         write_atomically(options.out / "diversity.md", markdown(found))
         print(f"wrote {name} to {path}", flush=True)

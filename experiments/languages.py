@@ -33,23 +33,23 @@ from numpy.typing import NDArray
 
 from dgn.core import greedy
 from dgn.core.functions import FeatureCoverage, Items
-from dgn.text.facets.matching import QueryWords
-from dgn.text.vocabulary import WordTable
 from dgn.data import Example, read_rows
 from dgn.evaluation import Baseline, Bm25, SelectorBaseline
 from dgn.files import write_atomically
 from dgn.selector import Selector
 from dgn.selector.search import without_repeats
 from dgn.text import WordReader, token_idf
-from dgn.text.facets.encoder import Formula
-from dgn.text.facets.encoder import default_vectors
+from dgn.text.facets.encoder import Formula, default_vectors
 from dgn.text.facets.formula import spelling_weights
+from dgn.text.facets.matching import QueryWords
 from dgn.text.facets.reading import read_queries
 from dgn.text.languages import find_language
 from dgn.text.query import Query
 from dgn.text.vectors import unit_rows
+from dgn.text.vocabulary import WordTable
 from dgn.text.words import pieces_of
 from experiments.domains import DATA
+from experiments.made import made_by
 
 KS = (1, 3, 5)
 SETS = {
@@ -106,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = _compare_vectors(options.vectors)
     else:
         lines = [*_measure("dev"), *_measure("train")]
+    lines = [made_by("experiments/languages.py", "facets"), *lines]
     print("\n".join(lines))
     if options.out:
         write_atomically(options.out, ("\n".join(lines) + "\n").encode())

@@ -49,6 +49,7 @@ from dgn.learn import (
     StraightThrough,
     UnfoldedGreedy,
 )
+from experiments.made import made_by
 
 FACETS, DIMENSIONS, MANNER = 24, 64, 4
 FEWEST, MOST = 2, 4
@@ -322,7 +323,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     options = parser.parse_args()
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = {"made": made_by("experiments/outcomes.py")}
     heads = [f"{what} at {k}" for what in ("recall", "accuracy") for k in KS]
     print("| | " + " | ".join(heads) + " |\n| --- |" + " --: |" * len(heads))
     for method in METHODS:

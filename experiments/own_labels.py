@@ -25,6 +25,7 @@ from dgn.evaluation.metrics import paired_comparison
 from dgn.learn.rows import train_on_rows
 from dgn.selector import Selector
 from experiments.domains import FOLDS, read_domain
+from experiments.made import made_by
 from experiments.recall import KS, recalls
 
 REPORTED = ("bc3", "codechange", "fetaqa", "friendsqa", "sosum")
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="draws the rows")
     options = parser.parse_args(arguments)
     where = "a default that has not seen the set" if options.left_out else options.start
+    print(made_by("experiments/own_labels.py", "facets"))
     print(f"{options.rows} rows of each set, from {where}; recall at 1 / 3 / 5 / 7")
     print(f"{'':<14}{'rows':>5}{'start':>27}{'trained':>27}   difference at 5, p-value")
     before: list[NDArray[Any]] = []

@@ -38,6 +38,7 @@ from dgn.selector import Selector
 from dgn.text import PooledVectors
 from dgn.text.query import Query
 from experiments.domains import FOLDS, KINDS, read_domain
+from experiments.made import made_by
 from experiments.minilm import MiniLMVectors
 from experiments.recall import KS, recalls
 
@@ -103,6 +104,7 @@ def measure_all(models: Sequence[str]) -> int:
     """Print the recall of some models on all dev rows, kind by kind and on average."""
     selectors = {model: Selector.from_pretrained(model) for model in models}
     total, means = 0, {model: list[NDArray[np.float64]]() for model in models}
+    print(made_by("experiments/quality.py", "facets"))
     print(f"{'recall at 1, 3, 5, 7':<28}" + "".join(f"{model:>32}" for model in models))
     for name in KINDS:
         examples = read_domain(name).dev
@@ -264,7 +266,8 @@ def _write(
     milliseconds: Mapping[str, float],
 ) -> None:
     """Means with intervals, and each system against ours, kind by kind."""
-    content: dict[str, Any] = {"ks": KS, "systems": {}}
+    made = made_by("experiments/quality.py", "facets")
+    content: dict[str, Any] = {"made": made, "ks": KS, "systems": {}}
     for system, found in results.items():
         kinds = {
             name: {

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from dgn.evaluation.comparison import format_difference, format_score, format_scores
 from dgn.evaluation.metrics import PairedComparison, hits_at, holm_p_values
-from dgn.files import fingerprint_of, write_atomically
+from dgn.files import write_atomically
+from experiments.made import made_by
 from experiments.paper import figures
 from experiments.paper.features import JOINED, ONE_PAGE, PAPER, ClaimTable, harder_sets
 from experiments.paper.measures import (
@@ -64,18 +65,19 @@ Section = Callable[[Results, Path, Numbers], Iterator[str]]
 def write_report(results: Results, folder: Path, command: str) -> Path:
     """Write everything into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    numbers: Numbers = {"command": command, "paper": TABLE_1, "machines": results.machines}
+    made = made_by("experiments/paper")
+    numbers: Numbers = {
+        "made": made,
+        "command": command,
+        "paper": TABLE_1,
+        "machines": results.machines,
+    }
     lines = list(_head(results, command, numbers))
     for section in _SECTIONS:
         lines += section(results, folder, numbers)
     write_atomically(folder / NUMBERS, json.dumps(numbers, indent=1) + "\n")
     write_atomically(folder / REPORT, "\n".join(lines).rstrip() + "\n")
     return folder / REPORT
-
-
-def scripts() -> str:
-    """A hash of the code of the experiment, which a committed report names."""
-    return fingerprint_of(Path(__file__).parent)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
@@ -110,7 +112,9 @@ def _head(results: Results, command: str, numbers: Numbers) -> Iterator[str]:
     yield from (
         f"# The paper's experiment on {layout.name}",
         "",
-        f"`{command}`, code {scripts()}",
+        f"`{command}`",
+        "",
+        f"{made_by('experiments/paper')}.",
         "",
         f"{len(learn):,} training claims, {len(results.any_table):,} reported claims with "
         f"{per_claim:.2f} gold sentences each; {layout.description}. What is reported chose "

@@ -19,6 +19,7 @@ from pathlib import Path
 from dgn.evaluation.metrics import hits_at
 from dgn.files import write_atomically
 from dgn.learn import select_all
+from experiments.made import made_by
 from experiments.paper.data import Claim, Example, example_of, read_claims, read_pages
 from experiments.paper.features import PAPER, ClaimTable, embedder, make_table
 from experiments.paper.measures import Spread, greedy_picks
@@ -54,6 +55,8 @@ def report(runs: Sequence[Path], official: Path, data: Path, vectors: str) -> It
     )
     yield from (
         f"# Claims on several pages, and what K = {LARGEST_K} covers",
+        "",
+        f"{made_by('experiments/paper')}.",
         "",
         f"{official.name}: {len(claims):,} claims with evidence; {percent(most)} of them have at "
         f"most {LARGEST_K} gold sentences ({percent(COVERED)} in the paper, of all its claims); "

@@ -22,6 +22,7 @@ from dgn.core import greedy
 from dgn.errors import InvalidInput
 from dgn.files import write_atomically
 from dgn.learn import DifferentiableGreedyNetwork
+from experiments.made import made_by
 from experiments.paper.data import Example, read_pages
 from experiments.paper.features import PAPER, embedder, make_table
 from experiments.paper.measures import Spread
@@ -163,7 +164,7 @@ def write_stories(results: Results, paper: Path, folder: Path) -> Path:
         for name in names
     }
     learned = [title for one in experiment.layout.learn for title, _ in one.pages]
-    lines = ["# The stories of the paper", ""]
+    lines = ["# The stories of the paper", "", f"{made_by('experiments/paper')}.", ""]
     lines += table(["model", "seeds"], [(name, len(of)) for name, of in networks.items()])
     for number, (story, setting) in enumerate(zip(STORIES, settings, strict=True)):
         x = features.batch(np.array([number])).x

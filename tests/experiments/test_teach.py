@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from dgn.learn.families.facets_table import MatchTable
 from torch.nn.functional import cosine_similarity
 
 from dgn.apps.cli.main import main
 from dgn.data import Dataset
 from dgn.errors import InvalidInput, MissingExtra
-from dgn.learn.families.facets_table import MatchTable
 from dgn.minilm import package, transformer
 from dgn.minilm.transformer import END, START, CrossEncoder, MiniLM, pair_batch
 from experiments import teach as teacher
