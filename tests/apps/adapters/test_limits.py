@@ -65,6 +65,7 @@ GIVEN: dict[str, Any] = {
     "min_relevance": 0.9,
     "count_tokens": lambda _: 6,
     "score_weight": 3.0,
+    "breadth": 1.0,
 }
 """A value of each limit that makes a difference."""
 
@@ -78,7 +79,7 @@ def test_every_limit_is_accepted(count: Callable[..., int]) -> None:
         limits = {one.name: GIVEN[one.name]}
         if one.name == "count_tokens":
             limits["max_tokens"] = 12.0
-        elif one.name in ("score_weight", "min_relevance"):
+        elif one.name in ("score_weight", "min_relevance", "breadth"):
             limits["k"] = 3
         if count is by_haystack and "k" in limits:
             limits["top_k"] = limits.pop("k")

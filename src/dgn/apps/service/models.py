@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from types import UnionType
 from typing import (
     Annotated,
@@ -285,21 +286,21 @@ class _Options(_Request):
     reasons: bool = Field(
         False, description="Whether every passage is returned with what happened to it, and why."
     )
+    breadth: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="How much it counts that the selected passages represent all passages, from 0, "
+        "where the words of the query alone count, to 1; null for the default.",
+    )
     context: bool = Field(
         False, description="Whether the text for a prompt is returned, with numbers for citing."
     )
 
     def limits(self) -> Limits:
         """The limits; `InvalidInput` says which of them cannot be combined."""
-        return Limits(
-            k=self.k,
-            max_tokens=self.max_tokens,
-            stop_at=self.stop_at,
-            score_weight=self.score_weight,
-            max_per_document=self.max_per_document,
-            max_per_group=self.max_per_group,
-            min_relevance=self.min_relevance,
-        )
+        names = {one.name for one in fields(Limits)} - {"count_tokens"}
+        return Limits(**{name: getattr(self, name) for name in names})
 
 
 class Select(Question, _Options):
