@@ -282,7 +282,8 @@ def train(
     network.temperature = TEMPERATURE_SHARE * float(first)
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
     for _ in range(epochs):
-        for places in _alike(torch.randperm(len(claims)).tolist(), claims):
+        order: Any = torch.randperm(len(claims)).tolist()
+        for places in _alike(order, claims):
             optimizer.zero_grad()
             batch = Batch.of([claims[place] for place in places], vectors)
             loss_of(network, form, batch).backward()
