@@ -313,6 +313,7 @@ def test_vmap_over_sets_equals_a_loop() -> None:
 COMPILED = """
 import torch
 from dgn.core.functions import FeatureCoverage, Items
+from dgn.core.plain import search_batch
 from dgn.learn import UnfoldedGreedy
 
 torch.manual_seed(0)
@@ -336,11 +337,20 @@ for run in (unfold, traced_function, run_layers):
 for expected, *others in zip(*results, strict=True):
     for other in others:
         torch.testing.assert_close(expected, other)
+
+def search(x):
+    f, items = FeatureCoverage(weights.detach()), Items(x, mask)
+    found = search_batch(f, items, f.empty(items), 3, items.mask)
+    return found.indices, found.gains, found.bounds
+
+compiled_search = torch.compile(search, fullgraph=True, backend="aot_eager")
+for expected, found in zip(search(features), compiled_search(features), strict=True):
+    torch.testing.assert_close(expected, found)
 print("agrees")
 """
 
 
-def test_compiled_layers_agree() -> None:
+def test_layers_and_search_compile_without_a_graph_break() -> None:
     # In another process, because the shape checks of the tests cannot be compiled.
     done = subprocess.run(
         [sys.executable, "-c", COMPILED], capture_output=True, text=True, check=False
