@@ -32,9 +32,17 @@ def ragged(kind: str, dtype: torch.dtype = torch.float32) -> tuple[SetFunction, 
     return KINDS[kind].build(weights), Items(features, mask), features
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize("temperature", TEMPERATURES)
+CASES = [
+    *(
+        ("log1p", relaxation, temperature)
+        for relaxation in RELAXATIONS
+        for temperature in TEMPERATURES
+    ),
+    *((kind, Softmax(), temperature) for kind in KINDS for temperature in (0.01, 100.0)),
+]
+
+
+@pytest.mark.parametrize(("kind", "relaxation", "temperature"), CASES, ids=str)
 def test_finite_at_any_temperature(kind: str, relaxation: Relaxation, temperature: float) -> None:
     torch.manual_seed(0)
     objective, items, features = ragged(kind)
@@ -181,7 +189,7 @@ def test_temperatures_that_are_not_allowed(temperature: float) -> None:
 @pytest.mark.parametrize("kind", PAIRS)
 def test_layers_train_through_functions_of_a_matrix(kind: str) -> None:
     objective = PAIRS[kind].function
-    matrix = torch.from_numpy(random_matrix(kind, 2, 5))[None].requires_grad_()
+    matrix = torch.from_numpy(random_matrix(2, 5))[None].requires_grad_()
     for relaxation in (Softmax(), StraightThrough()):
         unfolded = UnfoldedGreedy(3, 0.5, relaxation)(objective, Items(matrix))
         (gradient,) = torch.autograd.grad(unfolded.log_probs.sum() + unfolded.value.sum(), matrix)
@@ -190,10 +198,7 @@ def test_layers_train_through_functions_of_a_matrix(kind: str) -> None:
     found = greedy(objective, matrix.detach()[0], 3)
     cold = UnfoldedGreedy(len(found), 1e-4)(objective, Items(matrix.detach()))
     chosen = cold.log_probs[0].argmax(dim=1).tolist()
-    if kind.startswith("disparity"):  # all items of the first step are equal
-        assert cold.log_probs[0, 0].exp().tolist() == pytest.approx([0.2] * 5)
-    else:
-        assert chosen == list(found.indices)
+    assert chosen == list(found.indices)
 
     def run(matrix: Tensor) -> tuple[Tensor, ...]:
         unfolded = UnfoldedGreedy(2, 0.7)(objective, Items(matrix * positive))
