@@ -7,7 +7,7 @@
 | `words` | what is one word, and when two words are the same |
 | `languages` | the same for languages other than English, and which language a text is in |
 | `vocabulary` | what is known about words: vectors, rarity, stems |
-| `vectors`, `word_files` | word and text vectors, wherever they come from |
+| `vectors` | word and text vectors, wherever they come from |
 | `encoder` | the contract: from a query and its passages to a set function over the passages |
 | `facets` | the shipped encoder |
 | `explanation` | why a passage was selected, or was not |

