@@ -5,9 +5,8 @@ answers the hundred claims of samples/ about text that it has never seen. The ro
 the median counts, so that another load of the machine falls on all of them. The time of the
 processor, summed over both cores, depends less on such a load.
 
-The rows in torch read what the model read before it had a kernel of its own: every text, and every
-passage together with the query, padded to the longest one. The cross-encoder reads every passage
-with the query and ranks (its cost does not depend on what it has learned).
+The cross-encoder, in torch, reads every passage with the query and ranks (its cost does not depend
+on what it has learned).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from benchmarks.measure import print_table
 from dgn.data import read_rows
@@ -31,14 +29,12 @@ _K, _REPEATS, _INDEXED = 5, 3, 100
 _PEER = "MiniLM cross-encoder, torch"
 _ROWS = {
     "dgn, minilm": ("minilm", False),
-    "dgn, minilm-words": ("minilm-words", False),
     f"dgn, minilm, {_INDEXED} passages indexed": ("minilm", True),
-    f"dgn, minilm-words, {_INDEXED} passages indexed": ("minilm-words", True),
 }
 
 
 def run() -> None:
-    names = [*_ROWS, "what dgn, minilm reads, torch", _PEER]
+    names = [*_ROWS, _PEER]
     times: dict[str, list[list[float]]] = {name: [] for name in names}
     for _ in range(_REPEATS):
         for name in names:
@@ -83,7 +79,7 @@ def _queries() -> list[Query]:
 def _measure(name: str) -> list[float]:
     """Seconds: to load, of a query, of the slowest 5%, and of the processor for a query."""
     started = time.perf_counter()
-    answer = _dgn(*_ROWS[name]) if name in _ROWS else _in_torch(only_pairs=name == _PEER)
+    answer = _dgn(*_ROWS[name]) if name in _ROWS else _cross_encoder()
     loading = time.perf_counter() - started
     answer(Query.of("A first query.", ["A first passage."]))
     times: list[float] = []
@@ -105,46 +101,22 @@ def _dgn(model: str, is_indexed: bool) -> Callable[[Query], object]:
     return lambda query: index.select(query.text, k=_K)
 
 
-def _in_torch(*, only_pairs: bool) -> Callable[[Query], object]:
+def _cross_encoder() -> Callable[[Query], object]:
     import torch
 
-    from dgn.minilm.transformer import (
-        CrossEncoder,
-        WordPieces,
-        embed,
-        load_minilm,
-        pair_batch,
-    )
+    from dgn.minilm.package import WordPieces
+    from experiments.transformer import CrossEncoder, load_minilm, pair_batch
 
     torch.set_num_threads(2)
-    encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
-    scorer = CrossEncoder(encoder).eval()
+    scorer, pieces = CrossEncoder(load_minilm()).eval(), WordPieces()
 
     @torch.inference_mode()
-    def ranked(query: Query) -> Any:
+    def ranked(query: Query) -> object:
         (asked,) = pieces([query.text], 48)
         texts = pieces(query.texts, 128)
         return scorer(*pair_batch([(asked, text) for text in texts])).topk(min(_K, len(texts)))
 
-    @torch.inference_mode()
-    def read(query: Query) -> Any:
-        titles = list(dict.fromkeys(passage.title for passage in query.passages))
-        embed(encoder, pieces, [query.text, *query.texts, *titles])
-        (asked,) = pieces([query.text], 48)
-        named = dict(zip(titles, pieces(titles, 16), strict=True))
-        texts = pieces(query.texts, 254)
-        pairs = [
-            (
-                asked,
-                named[passage.title] + texts[place][:96],
-                *([texts[place - 1][-32:]] if place else []),
-                *([texts[place + 1][:24]] if place + 1 < len(texts) else []),
-            )
-            for place, passage in enumerate(query.passages)
-        ]
-        return scorer(*pair_batch(pairs))
-
-    return ranked if only_pairs else read
+    return ranked
 
 
 if __name__ == "__main__":

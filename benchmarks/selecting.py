@@ -126,21 +126,16 @@ def _fresh_seconds() -> tuple[float, float, float]:
 def _minilm_costs(queries: list[Query]) -> dict[str, float]:
     import pyversity
 
-    from dgn.minilm.transformer import (
-        CrossEncoder,
-        WordPieces,
-        embed,
-        load_minilm,
-        pair_batch,
-    )
+    from dgn.minilm.package import WordPieces
+    from experiments.transformer import CrossEncoder, embed, load_minilm, pair_batch
 
-    encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
+    weights, pieces = load_minilm(), WordPieces()
     selector = Selector.from_pretrained("minilm")
-    scorer = CrossEncoder(encoder).eval()
+    scorer = CrossEncoder(weights).eval()
 
     def by_cosine(some: list[Query]) -> None:
         texts = [text for query in some for text in (query.text, *query.texts)]
-        vectors = embed(encoder, pieces, texts).numpy()
+        vectors = embed(weights, pieces, texts).numpy()
         place = 0
         for query in some:
             after = place + 1 + len(query.passages)
@@ -234,20 +229,15 @@ def _bm25(passages: list[str]) -> float:
 def _minilm_by_passages() -> dict[str, Callable[[list[str]], float]]:
     import pyversity
 
-    from dgn.minilm.transformer import (
-        CrossEncoder,
-        WordPieces,
-        embed,
-        load_minilm,
-        pair_batch,
-    )
+    from dgn.minilm.package import WordPieces
+    from experiments.transformer import CrossEncoder, embed, load_minilm, pair_batch
 
-    encoder, pieces = load_minilm(dropout=0.0).eval(), WordPieces()
-    scorer = CrossEncoder(encoder).eval()
+    weights, pieces = load_minilm(), WordPieces()
+    scorer = CrossEncoder(weights).eval()
 
     def by_cosine(passages: list[str]) -> float:
         def select() -> None:
-            vectors = embed(encoder, pieces, [QUERY, *passages]).numpy()
+            vectors = embed(weights, pieces, [QUERY, *passages]).numpy()
             pyversity.diversify(vectors[1:], vectors[1:] @ vectors[0], k=K, strategy="mmr")
 
         return seconds(select, repeats=3)

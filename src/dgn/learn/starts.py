@@ -71,13 +71,13 @@ def open_start(name: str, examples: Sequence[Example]) -> Start:
     if isinstance(selector.encoder, FacetEncoder):
         return FacetStart(selector, selector.encoder, examples)
     if selector.encoder.family == "minilm":
-        from dgn.learn.reader import ReaderStart
+        from dgn.learn.contextual import ContextualStart
 
-        return ReaderStart(selector)
+        return ContextualStart(selector)
     raise InvalidInput(
         "from",
         message=f"{name} is a model of the family {selector.encoder.family} that cannot be trained "
-        f"on rows; start from {DEFAULT}, {UNTRAINED}, {MINILM[0]} or a folder of these families.",
+        f"on rows; start from {DEFAULT}, {UNTRAINED}, {MINILM} or a folder of these families.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The facets with a transformer: contextual word vectors, and a reader that judges relevance."""
+"""The facets with a transformer: the words of every text have vectors in their context."""
 
 from dgn.minilm.encoder import MiniLMEncoder
 

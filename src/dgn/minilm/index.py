@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
+from dgn.minilm.reading import contextual
 from dgn.text.encoder import PreparedPassages
 from dgn.text.facets.index import (
     arrays_of_words,
@@ -102,7 +103,7 @@ class IndexedVectors(PreparedPassages):
         if query.read_language != ENGLISH:
             return self._encoder.encode([query])
         arrays = self._arrays
-        (asked,), tokens = self._encoder.embed([[query.text]])
+        (asked,) = self._encoder.embed([[query.text]])
         (own,), table = self._reader.read([query.text])
         if not own:
             raise InvalidInput("query", found=repr(query.text), allowed="a text with a word in it")
@@ -138,7 +139,7 @@ class IndexedVectors(PreparedPassages):
         )
         wholes = np.concatenate([asked.wholes, arrays["wholes"][indices]])
         vectors = TextVectors(asked.words, wholes, cosines)
-        return self._encoder.encode_words([query], [words], table, [vectors], tokens)
+        return self._encoder.encode_matches([contextual(words, table, vectors)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {**arrays_of_words(self._reader, "static"), **self._arrays}
@@ -165,7 +166,7 @@ def _read_texts(
     scales: list[NDArray[np.float32]] = []
     wholes: list[NDArray[np.float32]] = []
     for first in range(0, len(texts), _TEXTS_AT_ONCE):
-        (found,), _ = encoder.embed([texts[first : first + _TEXTS_AT_ONCE]])
+        (found,) = encoder.embed([texts[first : first + _TEXTS_AT_ONCE]])
         scale = np.abs(found.words).max(axis=1, initial=0) / np.float32(_LARGEST)
         scale[scale == 0] = 1
         vectors.append(np.rint(found.words / scale[:, None]).astype(np.int8))

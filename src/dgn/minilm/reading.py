@@ -1,4 +1,4 @@
-"""What MiniLM reads: texts by themselves, and a query together with a passage.
+"""What MiniLM reads: texts by themselves, each for the vectors of its words and for one vector.
 
 A text that is too long for MiniLM is read in windows that overlap; nothing of it is left out.
 """
@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.native.transformer import Transformer
 from dgn.minilm.package import END, HEADS, START, TextTokens
+from dgn.text.facets.matching import QueryMatches, QueryWords, TextVectors, match_query
 from dgn.text.vectors import unit_rows
+from dgn.text.vocabulary import WordTable
 from dgn.text.words import word_spans
 
 _TEXT_WINDOW, _TEXT_OVERLAP = 254, 64
-PASSAGE_WINDOW, _PASSAGE_OVERLAP = 192, 64
-_LONGEST_QUERY, _LONGEST_TITLE = 48, 16
-_TITLE_END = 1012
-"""A full stop, as MiniLM's tokenizer writes it."""
-
 _LAYERS, _WIDTH, _WIDE = 6, 384, 1536
 _LINEAR_MAPS = (
     "attention.self.query",
@@ -32,20 +29,18 @@ _LINEAR_MAPS = (
     "intermediate.dense",
     "output.dense",
 )
-MOST_AROUND = 120
-"""With a query, a title and a passage, this many tokens on each side fit into MiniLM's window."""
 
 
 @final
 class TextReader:
-    """Texts by themselves: a vector for every word, and one for the whole.
+    """A vector for every word of a text, and one for the whole.
 
     Args:
-        base: MiniLM's weights.
+        weights: MiniLM's weights.
     """
 
-    def __init__(self, base: Mapping[str, NDArray[np.float32]]) -> None:
-        self._transformer = Transformer(base, HEADS)
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        self._transformer = Transformer(weights, HEADS)
 
     def __call__(
         self, texts: Sequence[str], tokens: Sequence[TextTokens]
@@ -91,82 +86,22 @@ class TextReader:
         return by_text, unit_rows(wholes).astype(np.float32)
 
 
-@final
-class PairReader:
-    """A query together with a passage, and with what stands around the passage.
+ContextualMatches = tuple[QueryMatches, WordTable]
+"""A query against its passages, and a table with a row for each of its words, in order."""
+
+
+def contextual(words: QueryWords, table: WordTable, vectors: TextVectors) -> ContextualMatches:
+    """One query against its passages, compared by the vectors of their words in context.
 
     Args:
-        base: MiniLM's weights.
-        arrays: What was trained; see `MiniLMEncoder`.
-        around: How many tokens before and after a passage are read with it.
+        words: The words of the query, of its passages and of its titles.
+        table: What is known about them.
+        vectors: The vectors of these texts.
     """
-
-    def __init__(
-        self,
-        base: Mapping[str, NDArray[np.float32]],
-        arrays: Mapping[str, NDArray[Any]],
-        around: tuple[int, int],
-    ) -> None:
-        named = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-        changed = dict(base)
-        for name in map_names():
-            change = named[f"{name}.up"] @ named[f"{name}.down"]
-            changed[f"{name}.weight"] = (base[f"{name}.weight"] + change).astype(np.float32)
-        self._transformer = Transformer(changed, HEADS)
-        self._layers = {name: named[name] for name in named if name.startswith(("pool", "score"))}
-        self._around = around
-
-    def __call__(self, pairs: Sequence[Sequence[Sequence[int]]]) -> NDArray[np.float32]:
-        """[pairs], the logit of each: that of its best window.
-
-        Args:
-            pairs: Tokens of the query, of the title, of the passage before, of the passage, and of
-                the passage after; none for what is not there.
-        """
-        return self.with_vectors(pairs)[0]
-
-    def with_vectors(
-        self, pairs: Sequence[Sequence[Sequence[int]]]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """[pairs] and [pairs, width], the logit of each pair, and what its last layers see."""
-        if not pairs:
-            return np.zeros(0, np.float32), np.zeros((0, _WIDTH), np.float32)
-        parts = [self._windows_of(*pair) for pair in pairs]
-        read = [*itertools.chain.from_iterable(parts)]
-        vectors = self._transformer(
-            [tokens for tokens, _ in read], [kinds for _, kinds in read], only_first=True
-        )
-        layers = self._layers
-        hidden = np.tanh(vectors @ layers["pool.weight"].T + layers["pool.bias"])
-        logits = (hidden @ layers["score.weight"][0] + layers["score.bias"]).astype(np.float32)
-        ends = np.cumsum([len(some) for some in parts])
-        starts = [0, *ends[:-1].tolist()]
-        best = [s + int(logits[s:e].argmax()) for s, e in zip(starts, ends.tolist(), strict=True)]
-        return logits[best], vectors[best]
-
-    def _windows_of(
-        self,
-        query: Sequence[int],
-        title: Sequence[int],
-        earlier: Sequence[int],
-        passage: Sequence[int],
-        later: Sequence[int],
-    ) -> list[tuple[list[int], list[int]]]:
-        """The tokens and the kinds of what is read, window by window."""
-        before, after = self._around
-        named = [*title[:_LONGEST_TITLE], _TITLE_END] if title else []
-        asked = [START, *query[:_LONGEST_QUERY], END]
-        found: list[tuple[list[int], list[int]]] = []
-        for first, last in windows(len(passage), PASSAGE_WINDOW, _PASSAGE_OVERLAP):
-            # Inside a passage, its own tokens stand around a window.
-            left = passage[:first] if first else earlier
-            right = passage[last:] if last < len(passage) else later
-            tokens = [*asked, *named, *passage[first:last], END]
-            kinds = [0] * len(asked) + [1] * (len(tokens) - len(asked))
-            for some in (left[max(0, len(left) - before) :], right[:after]):
-                tokens += [*some, END] if some else []
-            found.append((tokens, kinds + [0] * (len(tokens) - len(kinds))))
-        return found
+    matches = match_query(words, table, vectors)
+    rows = matches["query"]
+    own = WordTable(vectors.words[: len(rows)], table.facts[rows], table.stem[rows])
+    return {**matches, "query": np.arange(len(rows), dtype=np.int64)}, own
 
 
 def windows(count: int, size: int, overlap: int) -> list[tuple[int, int]]:
@@ -202,17 +137,10 @@ def map_names() -> Iterator[str]:
             yield f"encoder.layer.{layer}.{name}"
 
 
-def reader_shapes(rank: int) -> dict[str, tuple[int, ...]]:
-    """The arrays of a reader whose linear maps were changed by this rank; none for rank 0."""
-    if not rank:
-        return {}
-    shapes: dict[str, tuple[int, ...]] = {
-        "pool.weight": (_WIDTH, _WIDTH),
-        "pool.bias": (_WIDTH,),
-        "score.weight": (1, _WIDTH),
-        "score.bias": (1,),
-    }
-    for name in map_names():
+def update_shapes(rank: int) -> dict[str, tuple[int, ...]]:
+    """The arrays of updates of this rank of all linear maps; none for rank 0."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name in map_names() if rank else ():
         is_wide = "attention" not in name
         inputs = _WIDE if is_wide and name.endswith(".output.dense") else _WIDTH
         outputs = _WIDE if name.endswith("intermediate.dense") else _WIDTH

@@ -21,8 +21,7 @@ from dgn.text.facets import FacetEncoder
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 DEFAULT, UNTRAINED = "default", "untrained"
-MINILM = ("minilm", "minilm-words")
-"""With and without reading passages together with the query."""
+MINILM = "minilm"
 
 _MODELS = Path(__file__).parent / "models"
 SHIPPED = _MODELS / "facets"
@@ -43,19 +42,19 @@ _UNREADABLE = (
 
 def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[Encoder, str]:
     """The encoder and the card of a model: shipped, untrained, in a folder, or on the hub."""
-    if model in (None, DEFAULT, UNTRAINED, *MINILM) and vectors is not None:
+    if model in (None, DEFAULT, UNTRAINED, MINILM) and vectors is not None:
         raise InvalidInput(
             "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
         )
     if model in (None, DEFAULT):
         return load_folder(SHIPPED)
     if not isinstance(cast("Any", model), str | Path):
-        allowed = "a folder, a name on the hub, default, untrained, minilm, or minilm-words"
+        allowed = "a folder, a name on the hub, default, untrained, or minilm"
         raise InvalidInput("model", found=repr(model), allowed=allowed)
     if model == UNTRAINED:
         return FacetEncoder(), ""
-    if model in MINILM:
-        return load_folder(_MODELS / model)
+    if model == MINILM:
+        return load_folder(_MODELS / MINILM)
     folder = Path(model)
     if folder.is_dir():
         return load_folder(folder, vectors)
@@ -64,7 +63,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
         raise InvalidInput(
             "model",
             message=f"The folder {model} does not exist; pass a model folder, a name on the "
-            "Hugging Face hub (user/name), default, untrained, minilm, or minilm-words.",
+            "Hugging Face hub (user/name), default, untrained, or minilm.",
         )
     folder = _fetched(name)
     source = read_config(folder)[0].get("source", "wordllama")

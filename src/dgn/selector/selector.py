@@ -80,9 +80,7 @@ class Selector:
         Args:
             model: None or "default" for the model that ships with dgn, which needs no download.
                 "untrained" for word vectors, IDF and titles alone. "minilm" for a transformer,
-                which reads every text, and the best passages together with the query;
-                "minilm-words" for the same without the second reading (both need
-                `dgn[minilm]`). A folder that
+                which reads every text once (needs `dgn[minilm]`). A folder that
                 `save_pretrained` or `dgn train` wrote. Or a name on the Hugging Face hub
                 ("user/name"), which needs `dgn[hub]`.
             vectors: Vectors to use in place of those that the model names, for a model on

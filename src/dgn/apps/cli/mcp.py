@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="model folder, name on the hub, default, untrained, minilm, or minilm-words",
+        help="model folder, name on the hub, default, untrained, or minilm",
     )
     parser.set_defaults(run=_run, parser=parser)
 

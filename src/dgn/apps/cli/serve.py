@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help="model folder, name on the hub, default, untrained, minilm, or minilm-words",
+        help="model folder, name on the hub, default, untrained, or minilm",
     )
     parser.add_argument(
         "--token-file", type=Path, metavar="FILE", help="file with a bearer token to ask for"

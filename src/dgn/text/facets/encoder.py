@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,13 +159,7 @@ class FacetEncoder(Encoder):
     ) -> FacetEncoder:
         extended = {"languages": "english", **description}
         require_keys(extended, vectors=str, idf=str, sizes=dict, languages=str)
-        sizes = cast("dict[str, Any]", description["sizes"])
-        names = {one.name for one in fields(FacetSizes)}
-        if set(sizes) != names:
-            allowed = f"a dictionary with {', '.join(sorted(names))}"
-            raise InvalidInput("sizes", found=f"{sizes!r:.60}", allowed=allowed)
-        require_sizes(list(sizes.values()))
-        wanted = FacetSizes(**sizes)
+        wanted = facet_sizes(description["sizes"])
         if vectors not in (None, "wordllama"):
             raise InvalidInput(
                 "vectors", found=repr(vectors), allowed="left out; the facets need wordllama's"
@@ -205,6 +199,16 @@ def word_facets(query: Query) -> tuple[Facet, ...]:
             is_function, stem = language.facts(read).is_function, language.stem(read)
         found.append(Facet(word, (position,), stem, is_content=not is_function))
     return tuple(found)
+
+
+def facet_sizes(sizes: Any) -> FacetSizes:
+    """The sizes in the description of a model, or InvalidInput."""
+    names = {one.name for one in fields(FacetSizes)}
+    if set(sizes) != names:
+        allowed = f"a dictionary with {', '.join(sorted(names))}"
+        raise InvalidInput("sizes", found=f"{sizes!r:.60}", allowed=allowed)
+    require_sizes(list(sizes.values()))
+    return FacetSizes(**sizes)
 
 
 def default_vectors() -> SubwordVectors:
