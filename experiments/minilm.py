@@ -304,7 +304,7 @@ class Model(nn.Module):
         super().__init__()
         self.settings, self.way = settings, way
         self.base = {name: torch.from_numpy(w) for name, w in read_weights().items()}
-        self.half: dict[str, Tensor] = {}
+        self.rounded: dict[str, Tensor] = {}
         self.updates = nn.ParameterDict()
         for name in map_names():
             outputs, inputs = self.base[f"{name}.weight"].shape
@@ -325,8 +325,8 @@ class Model(nn.Module):
         found = self.base
         is_half = self.training and self.facets.get_parameter("threshold").is_cuda
         if is_half:
-            self.half = self.half or {name: w.bfloat16() for name, w in found.items()}
-            found = self.half
+            self.rounded = self.rounded or {name: w.bfloat16() for name, w in found.items()}
+            found = self.rounded
         found = dict(found)
         for name in map_names():
             down, up = (self.updates[f"{name}.{part}".replace(".", "/")] for part in ("down", "up"))
@@ -606,8 +606,10 @@ def train(
             checkpoint.with_suffix(".tmp").replace(checkpoint)
             saved = now
     arrays = {name: w.detach().cpu().numpy() for name, w in model.named_parameters()}
-    halves = {n: w.astype(np.float16) for n, w in arrays.items() if n.startswith("updates.")}
-    np.savez(out / "weights.npz", **{**arrays, **halves})
+    kept: dict[str, Any] = {
+        n: w.astype(np.float16) if n.startswith("updates.") else w for n, w in arrays.items()
+    }
+    np.savez(out / "weights.npz", **kept)
     write_atomically(out / "settings.json", json.dumps(vars(settings)))
 
 
@@ -653,7 +655,7 @@ def measure(
     model.load_state_dict({n: torch.from_numpy(w).float() for n, w in learned.items()})
     model.moved(pack.device).eval()
     heads = [_moved(function_of(learned, settings, way), pack.device) for way in ways[1]]
-    found: dict[str, NDArray[np.float64]] = {}
+    found: dict[str, Any] = {}
     for model.way in ways[0]:
         for part in ("train", "dev"):
             own = [recalls_of(model, pack, pack.rows[name, part], most, heads) for name in kinds]
@@ -788,19 +790,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shipping.add_argument("--way", type=float, required=True)
     shipping.add_argument("--function", type=float, required=True)
     given = parser.parse_args(arguments)
+    fold: int | None = getattr(given, "fold", None)
     if given.command == "pack":
         pack(given.folder)
     elif given.command == "ship":
         ship(given.out, given.model, given.way, given.function)
     elif given.command == "train":
-        left: tuple[str, ...] = () if given.fold is None else FOLDS[given.fold]
+        left: tuple[str, ...] = () if fold is None else FOLDS[fold]
         data = Pack(given.folder, given.device, given.teacher)
         settings = Settings(**{one.name: getattr(given, one.name) for one in fields(Settings)})
         kinds = [name for name in data.names if name not in left]
         train(data, given.out, settings, kinds, given.seconds, given.every)
     else:
         data = Pack(given.folder, given.device)
-        own = data.names if given.fold is None else FOLDS[given.fold]
+        own: Sequence[str] = data.names if fold is None else FOLDS[fold]
         measure(data, given.out, own, (given.ways, given.functions), tuple(given.most))
     return 0
 

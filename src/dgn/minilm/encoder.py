@@ -116,8 +116,11 @@ class MiniLMEncoder(Encoder):
             {**own, "query": own["query"] + start}
             for (own, _), start in zip(matched, starts, strict=True)
         ]
-        columns = zip(*((w.vectors, w.facts, w.stem) for _, w in matched), strict=True)
-        table = WordTable(*(np.concatenate(column) for column in columns))
+        table = WordTable(
+            np.concatenate([words.vectors for _, words in matched]),
+            np.concatenate([words.facts for _, words in matched]),
+            np.concatenate([words.stem for _, words in matched]),
+        )
         return encode(self.weights, Matches.of(matches, table))
 
     def embed(self, texts: Sequence[Sequence[str]]) -> list[TextVectors]:
