@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.text.vocabulary import WordTable
 from dgn.data import Example
 from dgn.learn.facets import MatchedQuery
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.matching import AXES, QueryMatches, match_query
 from dgn.text.facets.reading import read_queries
+from dgn.text.vocabulary import WordTable
 
 _MOST_PASSAGES, _MOST_GOLD, _HARD = 64, 16, 12
 _SHARES = ("similarity", "title")

@@ -200,7 +200,7 @@ def table_1(results: Results, folder: Path, numbers: Numbers) -> Iterator[str]:
         for name in names
     }
     yield from (
-        "## ClaimTable 1: all models",
+        "## Table 1: all models",
         "",
         "![Recall](recall.png)",
         "",
@@ -288,7 +288,7 @@ def table_2(results: Results, folder: Path, numbers: Numbers) -> Iterator[str]:
     }
     numbers["parameters"] = counts
     yield from (
-        "## ClaimTable 2: parameters",
+        "## Table 2: parameters",
         "",
         "The width of the last layer is a result of each search, but for rows that name theirs.",
         "",

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dgn
-from dgn.text.vocabulary import WordTable
 from dgn.data import read_rows
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.formula import FacetSizes, start_weights
+from dgn.text.vocabulary import WordTable
 from experiments.mixture import Settings, train, window
 from experiments.recall import recalls, recalls_of
 from experiments.rows import Kind, Row, directions_of, load, matched, save, shortened, some_passages

@@ -96,8 +96,8 @@ def test_from_official_files_to_the_report(
     assert "40 training claims, 12 reported claims" in report
     assert "K = 7 covers 100.0% of the training claims and 100.0% of the reported ones" in report
     for title in (
-        "ClaimTable 1",
-        "ClaimTable 2",
+        "Table 1",
+        "Table 2",
         "What the greedy layers add",
         "Class imbalance",
         "Soft",
