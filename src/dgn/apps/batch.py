@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import os
@@ -138,18 +139,16 @@ def select_on_ray(
         raise InvalidInput("queries", message=f"There is no file or folder {queries}.")
     require_extra("--engine ray", package="ray", extra="ray")
     import ray
-    import ray.data
 
     package: Any = ray
+    data: Any = importlib.import_module("ray.data")
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if not package.is_initialized():
             package.init(address or os.environ.get("RAY_ADDRESS") or "local", **quiet)
         is_parquet = _is_parquet(queries)
         rows: Any = (
-            package.data.read_parquet(queries)
-            if is_parquet
-            else package.data.read_json(queries, lines=True)
+            data.read_parquet(queries) if is_parquet else data.read_json(queries, lines=True)
         )
         selected = rows.map_batches(
             SelectBatch,

@@ -140,8 +140,8 @@ def create_app(
         """Prometheus's text format."""
         return Response(service.metrics.to_text(), media_type=measured.MEDIA_TYPE)
 
-    for path, file in (("/", "index.html"), ("/docs", "docs.html")):
-        app.add_route(path, cast("Any", lambda _, file=file: FileResponse(_PAGE / file)))
+    app.get("/", include_in_schema=False)(_file("index.html"))
+    app.get("/docs", include_in_schema=False)(_file("docs.html"))
     app.mount("/page", StaticFiles(directory=_PAGE))
     _name_limits(app.openapi(), most)
     return app
@@ -159,6 +159,13 @@ def _name_limits(document: dict[str, Any], limits: ServiceLimits) -> None:
                     one["maximum"] = limits.k
                 elif one.get("type") == "array" and name in most:
                     one["maxItems"] = most[name]
+
+
+def _file(name: str) -> Callable[[], Any]:
+    async def answer() -> Response:
+        return FileResponse(_PAGE / name)
+
+    return answer
 
 
 def _not_here(request: Request, error: Exception) -> Response:

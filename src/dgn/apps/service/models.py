@@ -146,26 +146,30 @@ class GivenPassage(_Request):
     """A passage with what is known about it."""
 
     text: str
-    title: str = Field("", description="Words of the title count as covered by the passage.")
+    title: str = Field(
+        default="", description="Words of the title count as covered by the passage."
+    )
     id: str | None = None
     score: float | None = Field(
-        None,
+        default=None,
         ge=-1e30,
         le=1e30,
         description="A relevance score of your own. If some passages have one, those without one "
         "count as the worst.",
     )
-    metadata: _Metadata = Field(None, description="Returned with the passage.")
+    metadata: _Metadata = Field(default=None, description="Returned with the passage.")
 
 
 class GivenDocument(_Request):
     """A document: a text, which is split into sentences, or sentences or chunks."""
 
-    text: str | None = Field(None, pattern=r"\S")
-    sentences: list[str] | None = Field(None, min_length=1)
-    title: str = Field("", description="Words of the title count as covered by each sentence.")
+    text: str | None = Field(default=None, pattern=r"\S")
+    sentences: list[str] | None = Field(default=None, min_length=1)
+    title: str = Field(
+        default="", description="Words of the title count as covered by each sentence."
+    )
     id: str | None = None
-    metadata: _Metadata = Field(None, description="Returned with each sentence.")
+    metadata: _Metadata = Field(default=None, description="Returned with each sentence.")
 
     @model_validator(mode="after")
     def _has_content(self) -> Self:
@@ -184,32 +188,35 @@ class Question(_Request):
 
     query: _Query
     passages: Annotated[list[_Text] | None, _at_most("passages")] = Field(
-        None,
+        default=None,
         min_length=1,
         description="Loose passages; their order does not matter.",
         examples=[PASSAGES_EXAMPLE],
     )
     documents: Annotated[list[GivenDocument] | None, _at_most("passages")] = Field(
-        None, min_length=1, description="In place of passages: documents to take sentences from."
+        default=None,
+        min_length=1,
+        description="In place of passages: documents to take sentences from.",
     )
-    id: str | None = Field(None, description="Returned with the answer.")
+    id: str | None = Field(default=None, description="Returned with the answer.")
     query_embedding: list[float] | None = Field(
-        None, description="Your own vector of the query; it comes together with embeddings."
+        default=None, description="Your own vector of the query; it comes together with embeddings."
     )
     embeddings: Annotated[list[list[float]] | None, _at_most("passages")] = Field(
-        None, description="Your own vectors of the passages, in order."
+        default=None, description="Your own vectors of the passages, in order."
     )
     given: Annotated[list[_Text], _at_most("passages")] = Field(
-        [], description="Texts that are already there: they cover, and are not selected again."
+        default=[],
+        description="Texts that are already there: they cover, and are not selected again.",
     )
     pinned: Annotated[list[int], _at_most("k")] = Field(
-        [], description="Passages that must be selected, by their numbers."
+        default=[], description="Passages that must be selected, by their numbers."
     )
     groups: Annotated[list[str | int | None] | None, _at_most("passages")] = Field(
-        None, description="The group of each, for max_per_group."
+        default=None, description="The group of each, for max_per_group."
     )
     language: str | None = Field(
-        None,
+        default=None,
         max_length=16,
         description="The language of all texts, such as de; by default it is found.",
     )
@@ -263,38 +270,51 @@ def _document_of(given: GivenDocument) -> Document:
 
 class _Options(_Request):
     k: _Count = Field(
-        None, description="Select this many; 5 if neither k, max_tokens nor stop_at is given."
+        default=None,
+        description="Select this many; 5 if neither k, max_tokens nor stop_at is given.",
     )
     max_tokens: float | None = Field(
-        None, gt=0, le=1e9, description="Select passages with at most this many tokens together."
+        default=None,
+        gt=0,
+        le=1e9,
+        description="Select passages with at most this many tokens together.",
     )
     stop_at: float | None = Field(
-        None, gt=0, le=1, description="Stop once this fraction of the coverage is reached."
+        default=None, gt=0, le=1, description="Stop once this fraction of the coverage is reached."
     )
     score_weight: float | None = Field(
-        None,
+        default=None,
         ge=0,
         le=1e6,
         description="What your best score, or nearest embedding, is worth, as a multiple of the "
         "largest gain without it; null finds it out for each query.",
     )
-    max_per_document: _Count = Field(None, description="Select at most this many of one document.")
-    max_per_group: _Count = Field(None, description="Select at most this many of each group.")
+    max_per_document: _Count = Field(
+        default=None, description="Select at most this many of one document."
+    )
+    max_per_group: _Count = Field(
+        default=None, description="Select at most this many of each group."
+    )
     min_relevance: float = Field(
-        0.0, ge=0, le=1, description="Leave out passages that cover less of the query alone."
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Leave out passages that cover less of the query alone.",
     )
     reasons: bool = Field(
-        False, description="Whether every passage is returned with what happened to it, and why."
+        default=False,
+        description="Whether every passage is returned with what happened to it, and why.",
     )
     breadth: float | None = Field(
-        None,
+        default=None,
         ge=0,
         le=1,
         description="How much it counts that the selected passages represent all passages, from 0, "
         "where the words of the query alone count, to 1; null for the default.",
     )
     context: bool = Field(
-        False, description="Whether the text for a prompt is returned, with numbers for citing."
+        default=False,
+        description="Whether the text for a prompt is returned, with numbers for citing.",
     )
 
     def limits(self) -> Limits:
@@ -338,12 +358,12 @@ class Rerank(BaseModel):
         _at_most("passages"),
     ] = Field(min_length=1, examples=[PASSAGES_EXAMPLE])
     top_n: Annotated[int | None, BeforeValidator(_whole)] = Field(
-        None, ge=1, description="How many to return; all if it is missing."
+        default=None, ge=1, description="How many to return; all if it is missing."
     )
     return_documents: bool | None = Field(
-        None, description="Whether the texts of the documents are returned; by default not."
+        default=None, description="Whether the texts of the documents are returned; by default not."
     )
-    model: str | None = Field(None, description="Not used: the server has one model.")
+    model: str | None = Field(default=None, description="Not used: the server has one model.")
 
     def texts(self) -> list[str]:
         """The texts of the documents."""
@@ -445,7 +465,8 @@ def described(answer: Any) -> Any:
         return loose(answer.__name__, {name: described(hint) for name, hint in hints.items()})
     kind, inner = get_origin(answer), tuple(map(described, get_args(answer)))
     if kind in (list, NotRequired):
-        return kind[inner[0]]
+        generic: Any = kind
+        return generic[inner[0]]
     return Union[inner] if kind is UnionType else answer  # noqa: UP007
 
 
