@@ -48,7 +48,7 @@ def test_micro_counts_sentences_and_macro_counts_queries() -> None:
 
 def test_hits_are_counted_per_query_with_gold() -> None:
     hits = hits_at(3, SELECTED, GOLD)
-    assert hits.found.tolist() == [2, 1]
+    assert hits.hits.tolist() == [2, 1]
     assert hits.wanted.tolist() == [2, 1]
     assert hits.selected.tolist() == [3, 2]
 

@@ -83,11 +83,11 @@ def parse_row(line: Line) -> Example:
         (passage.document or 0, index if passage.position is None else passage.position)
         for index, passage in enumerate(query.passages)
     ]
-    known = set(places)
+    present = set(places)
     return Example(
         query,
         tuple(place in evidence for place in places),
-        tuple(text for place, text in evidence.items() if place not in known),
+        tuple(text for place, text in evidence.items() if place not in present),
         label,
         f"{line.file}, line {line.number}",
         tuple(key for key in fields if key not in _KEYS),
@@ -102,8 +102,9 @@ def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:
         raise line.problem(keys, "either query or claim among the keys")
     given = [key for key in ("passages", "documents", "sentences") if key in fields]
     if len(given) != 1:
-        found = " and ".join(given) or "none of them"
-        raise line.problem(found, "one of passages, documents and sentences")
+        raise line.problem(
+            " and ".join(given) or "none of them", "one of passages, documents and sentences"
+        )
     arguments: dict[str, Any] = {"query": texts[0]}
     arguments |= {key: fields[key] for key in _FURTHER if key in fields}
     if given == ["passages"]:

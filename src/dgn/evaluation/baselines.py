@@ -93,16 +93,15 @@ class SelectorBaseline(Baseline):
         self.parameters = selector.encoder.parameters
 
     def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
-        found = np.full((len(queries), k), -1, dtype=np.int64)
+        selected = np.full((len(queries), k), -1, dtype=np.int64)
         by_length = sorted(range(len(queries)), key=lambda row: len(queries[row].passages))
         for start in range(0, len(queries), _QUERIES_PER_BATCH):
             rows = by_length[start : start + _QUERIES_PER_BATCH]
-            some = [queries[row] if self._titles else _untitled(queries[row]) for row in rows]
-            for row, one in zip(
-                rows, self._selector.select_queries(some, Limits(k=k)), strict=True
-            ):
-                found[row, : len(one)] = one.indices
-        return found
+            batch = [queries[row] if self._titles else _untitled(queries[row]) for row in rows]
+            selections = self._selector.select_queries(batch, Limits(k=k))
+            for row, selection in zip(rows, selections, strict=True):
+                selected[row, : len(selection)] = selection.indices
+        return selected
 
 
 @final
@@ -169,23 +168,25 @@ class Bm25(Baseline):
         """The score of every passage of every query."""
         pairs = (((text, query.read_language) for text in query.texts) for query in queries)
         passages = list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
-        known = Idf.of(self._terms(*one) for one in passages)
+        idf = Idf.of(self._terms(*passage) for passage in passages)
         # If no passage has a word, nothing is divided by its length.
-        mean_length = sum(self._terms(*one).total() for one in passages) / len(passages) or 1.0
-        return [self._scores(query, known, mean_length) for query in queries]
+        mean_length = (
+            sum(self._terms(*passage).total() for passage in passages) / len(passages) or 1.0
+        )
+        return [self._scores(query, idf, mean_length) for query in queries]
 
-    def _scores(self, query: Query, known: Idf, mean_length: float) -> NDArray[np.float64]:
+    def _scores(self, query: Query, idf: Idf, mean_length: float) -> NDArray[np.float64]:
         wanted = self._terms(query.text, query.read_language)
         scores = np.zeros(len(query.passages))
         each = ((text, query.read_language) for text in query.texts)
         for index, (text, language) in enumerate(each):
             counts = self._terms(text, language)
             norm = self._k1 * (1 - self._b + self._b * counts.total() / mean_length)
-            for term, asked in wanted.items():
+            for term, times in wanted.items():
                 if count := counts.get(term, 0):
-                    having = known.counts.get(term, 0)
-                    idf = math.log(1 + (known.documents - having + 0.5) / (having + 0.5))
-                    scores[index] += asked * idf * count / (count + norm)
+                    having = idf.counts.get(term, 0)
+                    rarity = math.log(1 + (idf.documents - having + 0.5) / (having + 0.5))
+                    scores[index] += times * rarity * count / (count + norm)
         return scores
 
 
@@ -231,7 +232,7 @@ class Diversified(Baseline):
         import pyversity
 
         diversify: Any = pyversity.diversify
-        found = np.full((len(queries), k), -1, dtype=np.int64)
+        selected = np.full((len(queries), k), -1, dtype=np.int64)
         for row, (query, passages) in enumerate(_embed(self._vectors, queries)):
             indices = diversify(
                 passages,
@@ -240,8 +241,8 @@ class Diversified(Baseline):
                 strategy=self._strategy,
                 diversity=self._diversity,
             ).indices
-            found[row, : len(indices)] = indices
-        return found
+            selected[row, : len(indices)] = indices
+        return selected
 
 
 def _embed(
@@ -261,11 +262,11 @@ def _embed(
 
 def best_first(scores: Sequence[NDArray[Any]], k: int) -> NDArray[np.int64]:
     """The k best scores of every query; ties go to the lowest index."""
-    found = np.full((len(scores), k), -1, dtype=np.int64)
-    for row, own in enumerate(scores):
-        best = np.argsort(-own, kind="stable")[:k]
-        found[row, : len(best)] = best
-    return found
+    selected = np.full((len(scores), k), -1, dtype=np.int64)
+    for row, of_query in enumerate(scores):
+        best = np.argsort(-of_query, kind="stable")[:k]
+        selected[row, : len(best)] = best
+    return selected
 
 
 def _untitled(query: Query) -> Query:
@@ -285,8 +286,8 @@ def _words_in(text: str, language: str) -> Counter[str]:
 @lru_cache(maxsize=200_000)
 def _stems(text: str, language: str) -> Counter[str]:
     if language != ENGLISH:
-        own = find_language(language)
-        return Counter(own.stem(own.read(word)) for word in written_words(text, language))
+        rules = find_language(language)
+        return Counter(rules.stem(rules.read(word)) for word in written_words(text, language))
     return Counter(map(_stem, _words(text).elements()))
 
 

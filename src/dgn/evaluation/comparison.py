@@ -104,7 +104,7 @@ class BaselineResult:
         return {
             "name": self.name,
             "parameters": self.parameters,
-            "at": [_with_f1(asdict(one), one) for one in self.at],
+            "at": [_with_f1(asdict(scores), scores) for scores in self.at],
         }
 
 
@@ -130,8 +130,8 @@ def run_comparison(
     results: list[BaselineResult] = []
     for baseline in baselines:
         on_progress(baseline.name)
-        found = baseline.select(evaluation_set.queries, max(ks))
-        indices = _checked(baseline, found, evaluation_set)
+        selected = baseline.select(evaluation_set.queries, max(ks))
+        indices = _checked(baseline, selected, evaluation_set)
         results.append(
             BaselineResult(
                 baseline.name,
@@ -171,18 +171,20 @@ def compare_all(
     others = [result for result in results if result is not against]
     # The smallest p-value that permutations can give must survive the correction.
     resamples = max(_RESAMPLES, 100 * len(others) * len(ks))
-    found = [
-        _compare(one, against, evaluation_set, k, seed, resamples) for one in others for k in ks
+    tests = [
+        _compare(result, against, evaluation_set, k, seed, resamples)
+        for result in others
+        for k in ks
     ]
-    corrected = iter(with_holm(found))
-    return {one.name: {k: next(corrected) for k in ks} for one in others}
+    corrected = iter(with_holm(tests))
+    return {result.name: {k: next(corrected) for k in ks} for result in others}
 
 
 def with_holm(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
     """All comparisons of a table, in the same order, each with its corrected p-value."""
     given = list(comparisons)
-    corrected = holm_p_values([one.p_value for one in given])
-    return [replace(one, holm_p_value=float(p)) for one, p in zip(given, corrected, strict=True)]
+    corrected = holm_p_values([test.p_value for test in given])
+    return [replace(test, holm_p_value=float(p)) for test, p in zip(given, corrected, strict=True)]
 
 
 def query_rows(
@@ -236,7 +238,7 @@ def _compare(
     seed: int,
     resamples: int,
 ) -> PairedComparison:
-    first, second = (evaluation_set.recalls_at(k, one.indices) for one in (ours, theirs))
+    first, second = (evaluation_set.recalls_at(k, result.indices) for result in (ours, theirs))
     return paired_comparison(first, second, seed=seed, resamples=resamples)
 
 
@@ -247,9 +249,9 @@ def _place(example: Example, index: int) -> dict[str, Any]:
     return {"document": passage.document, "sentence": sentence}
 
 
-def _checked(baseline: Baseline, found: Any, evaluation_set: EvaluationSet) -> Indices:
+def _checked(baseline: Baseline, selected: Any, evaluation_set: EvaluationSet) -> Indices:
     """What a baseline returned, checked to be different passages of each query."""
-    indices: Indices = np.asarray(found)
+    indices: Indices = np.asarray(selected)
     lengths = [len(example.gold) for example in evaluation_set.examples]
     fits = indices.ndim == 2 and len(indices) == len(lengths) and indices.dtype.kind == "i"
     fits = fits and bool((indices >= -1).all() and (indices < np.array(lengths)[:, None]).all())

@@ -43,24 +43,24 @@ class Hits:
     """What the first k selected items found, query by query; queries without gold are left out.
 
     Attributes:
-        found: [queries], the number of gold items among the selected ones.
+        hits: [queries], the number of gold items among the selected ones.
         wanted: [queries], the number of all gold items.
         selected: [queries], the number of selected items.
     """
 
-    found: NDArray[np.int64]
+    hits: NDArray[np.int64]
     wanted: NDArray[np.int64]
     selected: NDArray[np.int64]
 
     @property
     def recalls(self) -> NDArray[np.float64]:
         """[queries], the recall of each."""
-        return self.found / self.wanted
+        return self.hits / self.wanted
 
     @property
     def precisions(self) -> NDArray[np.float64]:
         """[queries], the precision of each; 0 where nothing was selected."""
-        return self.found / np.maximum(self.selected, 1)
+        return self.hits / np.maximum(self.selected, 1)
 
     @property
     def macro(self) -> Scores:
@@ -70,8 +70,8 @@ class Hits:
     @property
     def micro(self) -> Scores:
         """The scores over all items together."""
-        found, selected = float(self.found.sum()), float(self.selected.sum())
-        return Scores(found / float(self.wanted.sum()), found / max(1.0, selected))
+        hits, selected = float(self.hits.sum()), float(self.selected.sum())
+        return Scores(hits / float(self.wanted.sum()), hits / max(1.0, selected))
 
 
 def hits_at(k: int, indices: Any, gold: Any, missing: Any = 0) -> Hits:
@@ -89,12 +89,12 @@ def hits_at(k: int, indices: Any, gold: Any, missing: Any = 0) -> Hits:
     chosen: NDArray[np.int64] = np.asarray(indices)[:, :k]
     truth: NDArray[np.bool_] = np.asarray(gold)
     selected = chosen >= 0
-    found = np.take_along_axis(truth, np.where(selected, chosen, 0), axis=1) & selected
+    hits = np.take_along_axis(truth, np.where(selected, chosen, 0), axis=1) & selected
     wanted = truth.sum(axis=1) + np.asarray(missing)
     has_gold = wanted > 0
     if not has_gold.any():
         raise InvalidInput("gold", message="No set has a gold item; there is nothing to find.")
-    return Hits(found.sum(axis=1)[has_gold], wanted[has_gold], selected.sum(axis=1)[has_gold])
+    return Hits(hits.sum(axis=1)[has_gold], wanted[has_gold], selected.sum(axis=1)[has_gold])
 
 
 def scores_at(k: int, indices: Any, gold: Any) -> Scores:
@@ -266,8 +266,11 @@ def _chunks(resamples: int) -> list[int]:
 def _checked(values: Any, level: float) -> NDArray[np.float64]:
     checked = np.asarray(values, dtype=np.float64)
     if checked.ndim != 1:
-        found = f"shape {checked.shape}"
-        raise InvalidInput("values", found=found, allowed="finite numbers, one for each query")
+        raise InvalidInput(
+            "values",
+            found=f"shape {checked.shape}",
+            allowed="finite numbers, one for each query",
+        )
     return _by_seed(checked, level)[0]
 
 

@@ -77,12 +77,12 @@ def rows_card(result: RowsResult, training: Mapping[str, Any], encoder: type[Enc
 
 def _compared(other: Measured, ks: tuple[int, ...]) -> str:
     """What the intervals of the gains over another way to select say, in a sentence."""
-    said = {
+    by_word = {
         "better": [k for k, gain in zip(ks, other.gains, strict=True) if gain.low > 0],
         "worse": [k for k, gain in zip(ks, other.gains, strict=True) if gain.high < 0],
     }
-    unclear = [k for k in ks if k not in said["better"] + said["worse"]]
-    parts = [f"{word} at {_listed(where)}" for word, where in said.items() if where]
+    unclear = [k for k in ks if k not in by_word["better"] + by_word["worse"]]
+    parts = [f"{word} at {_listed(where)}" for word, where in by_word.items() if where]
     if unclear:
         parts.append(f"no clear difference at {_listed(unclear)}")
     return f"Trained against {other.name}: {', '.join(parts)}."

@@ -160,9 +160,9 @@ class FacetModule(nn.Module):
 
     def network_parameters(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
         """What is trained, in two parts: the network that judges relevance, and the function."""
-        trained = [(name, one) for name, one in self.named_parameters() if one.requires_grad]
-        network = [one for name, one in trained if name in _NETWORK]
-        return network, [one for name, one in trained if name not in _NETWORK]
+        trained = [(n, weight) for n, weight in self.named_parameters() if weight.requires_grad]
+        network = [weight for name, weight in trained if name in _NETWORK]
+        return network, [weight for name, weight in trained if name not in _NETWORK]
 
     @property
     def weights(self) -> FacetWeights:

@@ -55,10 +55,10 @@ class LayerwiseCrossEntropy(Loss):
 
     def __post_init__(self) -> None:
         for argument, choices in (("assignment", Assignment), ("reduction", Reduction)):
-            found, allowed = getattr(self, argument), get_args(choices)
-            if found not in allowed:
+            value, allowed = getattr(self, argument), get_args(choices)
+            if value not in allowed:
                 raise InvalidInput(
-                    argument, found=repr(found), allowed=f"one of {', '.join(allowed)}"
+                    argument, found=repr(value), allowed=f"one of {', '.join(allowed)}"
                 )
 
     def __call__(self, unfolded: Unfolded, gold: Tensor) -> Float[Tensor, "..."]:

@@ -140,6 +140,6 @@ def _gumbel(like: Tensor, generator: torch.Generator | None) -> Tensor:
     return -torch.log(exponential.clamp(min=torch.finfo(like.dtype).tiny))
 
 
-def _check_above_zero(argument: str, found: float) -> None:
-    if not found > 0:
-        raise InvalidInput(argument, found=f"{found}", allowed="greater than 0")
+def _check_above_zero(argument: str, value: float) -> None:
+    if not value > 0:
+        raise InvalidInput(argument, found=f"{value}", allowed="greater than 0")

@@ -186,7 +186,7 @@ def train_on_rows(
         "fit": asdict(config),
         "best_epoch": result.best_epoch,
         "epochs_done": len(result.epochs) - 1,
-        "recall": {one.name: [asdict(interval) for interval in one.recalls] for one in measured},
+        "recall": {row.name: [asdict(interval) for interval in row.recalls] for row in measured},
     }
     save_model(encoder, folder, rows_card(result, training, type(encoder)), training)
     return result
@@ -194,12 +194,12 @@ def train_on_rows(
 
 def warnings_about(examples: Sequence[Example]) -> list[str]:
     """What seems to be wrong in labelled rows, in sentences."""
-    found: list[str] = []
+    messages: list[str] = []
     unknown = [example for example in examples if example.unknown_keys]
     if unknown:
         keys = sorted({key for example in unknown for key in example.unknown_keys})
         names = ", ".join(f"{key!r:.40}" for key in keys[:5]) + (" and others" * (len(keys) > 5))
-        found.append(
+        messages.append(
             f"{len(unknown):,} of {len(examples):,} rows have keys without a meaning: {names} "
             f"(first: {unknown[0].source})."
         )
@@ -209,12 +209,12 @@ def warnings_about(examples: Sequence[Example]) -> list[str]:
         guess = ""
         if not any(_uses_zero(example) for example in examples):
             guess = " No label is 0: do they count from 1? The first passage is 0."
-        found.append(
+        messages.append(
             f"{len(outside):,} of {len(examples):,} rows have evidence outside of their passages "
             f"(first: {first.source}, evidence {first.missing[0]} of "
             f"{len(first.query.passages)} passages).{guess}"
         )
-    return found
+    return messages
 
 
 def _uses_zero(example: Example) -> bool:
@@ -445,7 +445,7 @@ def _baselines(start: Start) -> list[Baseline]:
 
 def _usable(start: str, examples: Sequence[Example]) -> tuple[Start, list[Example], dict[str, int]]:
     """The start, the examples to learn from, and how many are left out for which reason."""
-    labelled = [one for one in examples if any(one.gold) and has_words(one.query.text)]
+    labelled = [e for e in examples if any(e.gold) and has_words(e.query.text)]
     origin = open_start(start, labelled)
     used = origin.usable(labelled)
     left_out = {
