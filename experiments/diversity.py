@@ -1090,7 +1090,7 @@ def _rounded(numbers: Any) -> list[float]:
 
 _INTRODUCTION = """# Where diversity is the label
 
-Written by `python -m experiments.diversity`; the page that explains it is docs/diversity.md. Means
+Written by `python -m experiments.diversity`; docs/objectives.md says what to take. Means
 over the reported pools, ± standard deviation over seeds where something is random. The columns on
 the right say how far the DGN is ahead (behind, if negative), with the p-value of a test over seeds
 and pools, corrected by Holm's method for all tests of the table; \\* below .05.
