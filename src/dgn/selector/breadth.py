@@ -35,12 +35,7 @@ words. With 1, three copies of one story outvote it."""
 
 def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Contents:
     """What the query, some of its passages, and the given texts say."""
-    texts = [query.passages[int(index)].text for index in indices]
-    given = [passage.text for passage in query.given]
-    asked = [query.text] if query.text else []
-    contents = encoder.contents(
-        [*asked, *texts, *given], query.read_language, has_query=bool(asked)
-    )
+    contents = encoder.contents(query, indices)
     if contents is None:
         name = type(encoder).__name__
         raise InvalidInput(
@@ -50,16 +45,17 @@ def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]
         )
     if query.embeddings is None:
         return contents
-    vectors = np.zeros((len(contents.words), query.embeddings.shape[1]), np.float32)
+    vectors = np.zeros((len(contents.start) - 1, query.embeddings.shape[1]), np.float32)
     rows = indices + 1
-    vectors[: len(rows) + bool(asked)] = query.embeddings[[0, *rows] if asked else rows]
+    first = int(bool(query.text))
+    vectors[: len(rows) + first] = query.embeddings[[0, *rows] if first else rows]
     return replace(contents, vectors=vectors)
 
 
 def without_given(encoder: Encoder, query: Query, items: Items) -> Items:
     """The passages of a query, each with the part of its features that no given text has said."""
     indices = np.arange(len(query.passages))
-    copied = contents_of_query(encoder, query, indices).copies_of(len(query.given))
+    copied = contents_of_query(encoder, query, indices).copies_of_given()
     if not copied.any():
         return items
     left = np.ones((1, items.size, 1), items.features.dtype)
@@ -91,7 +87,7 @@ def with_breadth(
         The function; and `items`, `given` and `new` with what they say as further features.
     """
     chosen = _most_promising(query, objective, items if new is None else new)
-    similar = contents_of_query(encoder, query, chosen).similarities(len(query.given))
+    similar = contents_of_query(encoder, query, chosen).similarities()
     count, width = len(chosen), items.features.shape[2]
     relevance = relevance_of(objective, items)[chosen] ** _RELEVANCE_EXPONENT
     relevance = np.maximum(relevance, _LEAST_RELEVANCE)
@@ -131,7 +127,7 @@ def without_query(encoder: Encoder, query: Query) -> tuple[FacilityLocation, Ite
             f"query, {MOST_WITHOUT_QUERY:,} are allowed. Use parts of them first, or pass a query.",
         )
     contents = contents_of_query(encoder, query, np.arange(count))
-    similar = contents.similarities(len(query.given))
+    similar = contents.similarities()
     is_first = np.array(query.twins) == np.arange(count)
     neighbours = similar[:, :count] @ is_first.astype(np.float32)
     weights = np.where(is_first, 1 / neighbours, 0)[None].astype(np.float32)

@@ -197,8 +197,8 @@ def _similarities(selection: PassageSelection) -> NDArray[np.float32] | None:
             return np.maximum(similar, similar.T)
     if count > _MOST_COMPARED:
         return None
-    texts = [query.text, *query.texts]
-    return contents_of(default_reader(), texts, query.read_language).similarities()
+    alone = replace(query, given=())
+    return contents_of(default_reader(), alone, np.arange(count)).similarities()
 
 
 def _dropped(

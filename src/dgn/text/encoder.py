@@ -115,17 +115,14 @@ class Encoder(ABC):
         del arrays
         return None
 
-    def contents(
-        self, texts: Sequence[str], language: str, *, has_query: bool = True
-    ) -> Contents | None:
-        """What some texts say beyond the query, for `breadth`; None if the encoder cannot tell.
+    def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents | None:
+        """What some passages say beyond the query, for `breadth`; None if the encoder cannot tell.
 
         Args:
-            texts: The query, if there is one; the passages; given texts.
-            language: The language in which they are read.
-            has_query: Whether the first text is a query.
+            query: The query, which may have no text.
+            indices: The passages that are compared; the texts that are given follow them.
         """
-        del texts, language, has_query
+        del query, indices
         return None
 
     @staticmethod

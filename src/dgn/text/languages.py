@@ -239,7 +239,7 @@ def english_opposites() -> dict[str, tuple[tuple[int, int], ...]]:
 
 @cache
 def english_numbers() -> dict[str, str]:
-    """The value of each English word for a number."""
+    """The value of each English word for a number; a day and a month stand for themselves."""
     return dict(_LISTS[ENGLISH]["numbers"])
 
 

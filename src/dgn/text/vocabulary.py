@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import threading
 import weakref
 from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,24 +59,35 @@ _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _SHORTEST_DENIED = 4
 """Shorter words are too often something else with such a beginning: into, imam, until."""
 
+_PREFIX = re.compile(f"^(?:{'|'.join(_PREFIXES)})")
+
+
+def _english_signs() -> dict[str, tuple[str, int, int, int]]:
+    """For English words: a number, pairs of opposites on both sides, and whether they negate."""
+    words = {*english_numbers(), *english_opposites(), *ENGLISH_NEGATIONS}
+    found: dict[str, tuple[str, int, int, int]] = {}
+    for word in words:
+        sides = [0, 0]
+        for pair, side in english_opposites().get(word, ()):
+            sides[side] |= 1 << pair
+        negates = int(word in ENGLISH_NEGATIONS)
+        found[word] = (english_numbers().get(word, ""), sides[0], sides[1], negates)
+    return found
+
+
+_ENGLISH_SIGNS = _english_signs()
+
 FACTS = 5
 """IDF; whether it is a number, a year, a function word, a question word."""
 
 
-class WordSigns(NamedTuple):
-    """What a word may contradict another text with.
+NUMBER, FIRST, SECOND, NEGATES, DENIED = range(5)
+"""What a word may contradict another text with, the columns of `WordTable.signs`; 0 for none.
 
-    Attributes:
-        number: The value of a number, such as "5"; empty if it is none.
-        negates: Whether it is a word of negation.
-        sides: The pairs of opposites that it belongs to, and its side in each.
-        denied: The row of the word that it denies, as "unsafe" denies "safe"; −1 if there is none.
-    """
-
-    number: str = ""
-    negates: bool = False
-    sides: tuple[tuple[int, int], ...] = ()
-    denied: int = -1
+The number of the number that it is; the pairs of opposites of which it is the first, or the second,
+as bits; whether it is a word of negation; and the row of the word that it denies, as "unsafe"
+denies "safe".
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +98,18 @@ class WordTable:
         vectors: [words, dimension], float32, of length 1.
         facts: [words, 5], float32: IDF; number, year, function word, question word.
         stem: [words], equal for the forms of a word.
-        signs: By row, what a word may contradict another text with; most words have none.
+        signs: [words, 5], what a word may contradict another text with; most words have none.
     """
 
     vectors: NDArray[np.float32]
     facts: NDArray[np.float32]
     stem: NDArray[np.int64]
-    signs: Mapping[int, WordSigns] = field(default_factory=dict[int, WordSigns])
+    signs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 5), np.int64))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What the kernels read."""
+        return self.vectors, self.facts, self.stem
 
 
 @final
@@ -159,6 +176,21 @@ class WordReader:
             self.forget()
         return rows, memory.table()
 
+    def keep(self, queries: Sequence[object], words: Sequence[Any], table: WordTable) -> None:
+        """Keep the words of the queries that this thread has read last, for `kept`."""
+        self._memory.last.read = (queries, words, table)
+
+    def kept(self, query: object) -> tuple[Any, WordTable] | None:
+        """The words of a query that this thread has read last; None if it is another one."""
+        read = getattr(self._memory.last, "read", None)
+        if read is None:
+            return None
+        queries, words, table = read
+        for place, one in enumerate(queries):
+            if one is query:
+                return words[place], table
+        return None
+
     def forget(self) -> None:
         """Forget the words that were met; threads that are reading keep the memory they have."""
         self._memory = _Memory(self)
@@ -200,6 +232,7 @@ class _Memory:
 
     def __init__(self, reader: WordReader) -> None:
         self._reader, self._lock = reader, threading.Lock()
+        self.last = threading.local()
         self._words: dict[str, int] = {}
         self._stems: dict[str, int] = {}
         self._pieces: dict[str, tuple[int, ...]] = {}
@@ -214,7 +247,9 @@ class _Memory:
             arrays = (table.vectors, table.facts, table.stem)
             self._vectors, self._facts, self._stem_of = map(_writable, arrays)
         self._stored = len(self._words)
-        self._signs: dict[int, WordSigns] = {}
+        self._signs: NDArray[Any] = np.zeros((len(self._stem_of), DENIED + 1), np.int64)
+        self._numbers: dict[str, int] = {}
+        self._denying: dict[str, int] = {}
 
     @property
     def is_full(self) -> bool:
@@ -311,9 +346,9 @@ class _Memory:
         end = first + len(new)
         if end > len(self._stem_of):
             # Other threads read the old arrays; a word never changes.
-            self._vectors, self._facts, self._stem_of = (
+            self._vectors, self._facts, self._stem_of, self._signs = (
                 np.concatenate([array, np.zeros((end, *array.shape[1:]), array.dtype)])
-                for array in (self._vectors, self._facts, self._stem_of)
+                for array in (self._vectors, self._facts, self._stem_of, self._signs)
             )
         own = slice(first, end)
         if language is None:
@@ -323,30 +358,34 @@ class _Memory:
         numbers = self._stems
         self._stem_of[own] = [numbers.setdefault(one, len(numbers)) for one in stems]
         self._words |= dict(zip(new, range(first, end), strict=True))
-        for row, word in enumerate(new, first):
-            self._add_signs(row, word, language)
+        self._add_signs(new, first, language)
 
-    def _add_signs(self, row: int, word: str, language: Language | None) -> None:
-        """Remember what a new word may contradict another text with."""
-        word = word.partition(":")[2] if language is not None else word
-        number = value_of(word).replace(",", "") if is_number(word) and word[-1].isdigit() else ""
-        if language is not None:
-            signs = WordSigns(number, word in language.negations)
-        else:
-            number = number or english_numbers().get(word, "")
-            negates = word in ENGLISH_NEGATIONS or word.endswith("n't")
-            denied = -1
-            if len(word) >= _SHORTEST_DENIED:
-                for prefix in _PREFIXES:
-                    if word.startswith(prefix):
-                        denied = self._words.get(word[len(prefix) :], denied)
-                    other = self._words.get(prefix + word)
-                    if other is not None:
-                        known = self._signs.get(other, WordSigns())
-                        self._signs[other] = known._replace(denied=row)
-            signs = WordSigns(number, negates, english_opposites().get(word, ()), denied)
-        if signs != WordSigns():
-            self._signs[row] = signs
+    def _add_signs(self, new: Sequence[str], first: int, language: Language | None) -> None:
+        """Remember what new words may contradict another text with."""
+        signs, denying = self._signs, self._denying
+        for row, word in enumerate(new, first):
+            if language is not None:
+                word = word.partition(":")[2]
+                signs[row, NEGATES] = word in language.negations
+            else:
+                if word in _ENGLISH_SIGNS:
+                    number, *others = _ENGLISH_SIGNS[word]
+                    signs[row, FIRST:DENIED] = others
+                    if number:
+                        signs[row, NUMBER] = self._number(number)
+                elif word.endswith("n't"):
+                    signs[row, NEGATES] = 1
+                if word in denying:
+                    signs[denying[word], DENIED] = row
+                if word.startswith(_PREFIXES) and len(word) > _SHORTEST_DENIED:
+                    denied = _PREFIX.sub("", word, count=1)
+                    denying[denied] = row
+                    signs[row, DENIED] = self._words.get(denied, 0)
+            if word[-1].isdigit() and is_number(word):
+                signs[row, NUMBER] = self._number(value_of(word).replace(",", ""))
+
+    def _number(self, value: str) -> int:
+        return self._numbers.setdefault(value, len(self._numbers) + 1)
 
     def _describe_english(self, new: Sequence[str], own: slice) -> Iterable[str]:
         """Fill in the vectors and the facts of new words; their stems are returned."""

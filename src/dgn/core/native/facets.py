@@ -48,6 +48,39 @@ def describe_words(
     return found, rarity
 
 
+def similarities(
+    words: tuple[NDArray[Any], ...],
+    rows: NDArray[np.int64],
+    start: NDArray[np.int64],
+    signs: NDArray[np.int64],
+    first: int,
+    given: int,
+    constants: tuple[float, float, float],
+) -> NDArray[np.float32]:
+    """How similar texts are to each other; the plain form is in `dgn.text.similarity`.
+
+    Args:
+        words: The arrays of a `WordTable`: vectors, facts and stems.
+        rows: The words of all texts, end to end.
+        start: [texts + 1], where each text begins.
+        signs: [words, 5], what each word may contradict another text with.
+        first: 1 if the first text is a query, which is compared with nothing.
+        given: How many of the last texts are columns alone.
+        constants: The share of function words, and where copies begin and end.
+    """
+    texts, dimension = len(start) - 1, words[0].shape[1]
+    similar = np.empty((texts - first - given, texts - first), np.float32)
+    work = np.empty(texts * (dimension + 4) + dimension, np.float32)
+    terms = np.empty(2 * len(rows) + 4 * texts, np.int64)
+    known = structures.Words(*map(address_of, words), dimension)
+    arrays = (rows, start, signs, work, terms, similar)
+    given_texts = structures.Similarity(
+        *map(address_of, arrays), texts, first, given, *constants, 0.0
+    )
+    library().dgn_similar(highest_isa(), ctypes.byref(known), ctypes.byref(given_texts))
+    return similar
+
+
 class FacetKernel:
     """The formula with its weights.
 

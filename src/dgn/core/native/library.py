@@ -19,6 +19,7 @@ _WITHOUT_RESULT = (
     "dgn_lazy",
     "dgn_describe",
     "dgn_facets",
+    "dgn_similar",
     "dgn_transform",
 )
 

@@ -102,6 +102,16 @@ class FacetResult(ctypes.Structure):
     )
 
 
+class Similarity(ctypes.Structure):
+    """dgn_similarity of facets.h: some texts, and where their similarities go."""
+
+    _fields_ = (
+        *_fields(ctypes.c_void_p, ("rows", "start", "signs", "work", "terms", "similar")),
+        *_fields(ctypes.c_int64, ("texts", "first", "given")),
+        *_fields(ctypes.c_float, ("function_share", "copy_from", "copy_to", "unused")),
+    )
+
+
 class Linear(ctypes.Structure):
     """dgn_linear of transformer.h: a linear map with 8-bit weights."""
 
@@ -142,7 +152,7 @@ class Texts(ctypes.Structure):
 
 STRUCTURES = (
     *(Input, Result, Limits, Part),
-    *(Tokens, Words, FacetWeights, Query, FacetResult),
+    *(Tokens, Words, FacetWeights, Query, FacetResult, Similarity),
     *(Linear, TransformerLayer, Transformer, Texts),
 )
 """In the order of `dgn_sizes` of dispatch.c."""

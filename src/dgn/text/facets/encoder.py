@@ -119,8 +119,8 @@ class FacetEncoder(Encoder):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(rows) for rows in self.vectors.token_rows(texts)]
 
-    def contents(self, texts: Sequence[str], language: str, *, has_query: bool = True) -> Contents:
-        return contents_of(self.reader, texts, language, has_query=has_query)
+    def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents:
+        return contents_of(self.reader, query, indices)
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:

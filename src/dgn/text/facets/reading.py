@@ -51,10 +51,11 @@ def read_queries(
     """
     named = [texts_of(query, titles=titles) for query in queries]
     pieces = [[*map(pieces_of, texts)] for texts, _ in named]
-    codes = [
-        query.language or query_language(texts[: 1 + len(query.passages)], split)
-        for query, (texts, _), split in zip(queries, named, pieces, strict=True)
-    ]
+    codes: list[str] = []
+    for query, (texts, _), split in zip(queries, named, pieces, strict=True):
+        code = query.language or query_language(texts[: 1 + len(query.passages)], split)
+        query.__dict__["read_language"] = code  # where cached_property looks first
+        codes.append(code)
     flat = [*itertools.chain.from_iterable(pieces)]
     is_english = all(code == ENGLISH for code in codes)
     languages = [code for code, split in zip(codes, pieces, strict=True) for _ in split]
@@ -64,7 +65,9 @@ def read_queries(
     for query, (texts, title) in zip(queries, named, strict=True):
         words.append(_words_of(query, rows[start : start + len(texts)], title))
         start += len(texts)
-    if not is_english:
+    if is_english:
+        reader.keep(queries, words, table)
+    else:
         words, table = tables_of_queries(words, table, codes)
     return words, table, codes
 

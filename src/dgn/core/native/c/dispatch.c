@@ -15,6 +15,7 @@ const int64_t dgn_sizes[] = {
     sizeof(dgn_input),         sizeof(dgn_result), sizeof(dgn_limits), sizeof(dgn_part),
     sizeof(dgn_tokens),        sizeof(dgn_words),
     sizeof(dgn_facet_weights), sizeof(dgn_query),  sizeof(dgn_facets_result),
+    sizeof(dgn_similarity),
     sizeof(dgn_linear),        sizeof(dgn_layer),  sizeof(dgn_transformer), sizeof(dgn_texts),
 };
 
@@ -26,6 +27,7 @@ typedef void describe(const dgn_tokens *, const int64_t *, const int64_t *, int6
                       float *);
 typedef void facets(const dgn_words *, const dgn_facet_weights *, const dgn_query *,
                     const dgn_facets_result *);
+typedef void similar(const dgn_words *, const dgn_similarity *);
 typedef void transform(const dgn_transformer *, const dgn_texts *);
 
 search dgn_greedy_baseline;
@@ -34,6 +36,7 @@ some_gains dgn_gains_baseline;
 lazy_search dgn_lazy_baseline;
 describe dgn_describe_baseline;
 facets dgn_facets_baseline;
+similar dgn_similar_baseline;
 transform dgn_transform_baseline;
 int64_t dgn_transform_work_baseline(const dgn_transformer *, const dgn_texts *);
 int64_t dgn_facets_work_baseline(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
@@ -45,6 +48,7 @@ some_gains dgn_gains_avx2, dgn_gains_avx512;
 lazy_search dgn_lazy_avx2, dgn_lazy_avx512;
 describe dgn_describe_avx2, dgn_describe_avx512;
 facets dgn_facets_avx2, dgn_facets_avx512;
+similar dgn_similar_avx2, dgn_similar_avx512;
 transform dgn_transform_avx2, dgn_transform_vnni;
 #endif
 
@@ -179,4 +183,19 @@ void dgn_transform(int32_t isa, const dgn_transformer *model, const dgn_texts *t
 #endif
     (void)isa;
     dgn_transform_baseline(model, texts);
+}
+
+void dgn_similar(int32_t isa, const dgn_words *words, const dgn_similarity *similarity) {
+#ifdef DGN_X86
+    if (isa == 2) {
+        dgn_similar_avx512(words, similarity);
+        return;
+    }
+    if (isa == 1) {
+        dgn_similar_avx2(words, similarity);
+        return;
+    }
+#endif
+    (void)isa;
+    dgn_similar_baseline(words, similarity);
 }

@@ -6,6 +6,7 @@
 #include "isa.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STATISTICS 28
@@ -531,4 +532,171 @@ void DGN_NAMED(dgn_facets, DGN_ISA)(const dgn_words *words, const dgn_facet_weig
     result->weights[result->whole] = w->likeness * whole_weight;
     if (w->relevance >= 0)
         result->weights[result->whole + 1] = w->relevance * whole_weight;
+}
+
+static int by_number(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The different stems of a text with the heaviest weight of each, as numbers: a stem, then the weight as
+ * a float in the bits of the second one. Returns how many there are. Their weights have length 1.
+ */
+static int64_t terms_of(const dgn_words *words, const int64_t *text, int64_t length, float share,
+                        int64_t *terms) {
+    for (int64_t i = 0; i < length; i++) {
+        const float *const facts = words->facts + 5 * text[i];
+        const float weight = facts[0] * (facts[3] > 0 ? share : 1);
+        uint32_t bits;
+        memcpy(&bits, &weight, sizeof bits);
+        /* Weights are not below 0, so that their bits have their order. */
+        terms[i] = (int64_t)((uint64_t)words->stem[text[i]] << 32 | bits);
+    }
+    if (length > 64)
+        qsort(terms, (size_t)length, sizeof *terms, by_number);
+    else
+        for (int64_t i = 1; i < length; i++) {
+            const int64_t term = terms[i];
+            int64_t place = i;
+            for (; place > 0 && terms[place - 1] > term; place--)
+                terms[place] = terms[place - 1];
+            terms[place] = term;
+        }
+    int64_t count = 0;
+    for (int64_t i = 0; i < length; i++)
+        if (i + 1 == length || terms[i] >> 32 != terms[i + 1] >> 32)
+            terms[count++] = terms[i];
+    return count;
+}
+
+static float weight_of(int64_t term) {
+    const uint32_t bits = (uint32_t)term;
+    float weight;
+    memcpy(&weight, &bits, sizeof weight);
+    return weight;
+}
+
+static float shared_terms(const int64_t *a, int64_t count_a, const int64_t *b, int64_t count_b) {
+    float sum = 0;
+    for (int64_t i = 0, j = 0; i < count_a && j < count_b;) {
+        const int64_t x = a[i] >> 32, y = b[j] >> 32;
+        if (x == y)
+            sum += weight_of(a[i]) * weight_of(b[j]);
+        i += x <= y;
+        j += y <= x;
+    }
+    return sum;
+}
+
+/* What a text may contradict another one with. */
+typedef struct {
+    int64_t first, second, negates, numbers;
+} text_signs;
+
+static text_signs signs_of(const int64_t *signs, const int64_t *rows, int64_t all,
+                           const int64_t *text, int64_t length, int64_t *numbers) {
+    text_signs found = {0, 0, 0, 0};
+    for (int64_t i = 0; i < length; i++) {
+        const int64_t *const sign = signs + 5 * text[i];
+        found.first |= sign[1];
+        found.second |= sign[2];
+        found.negates |= sign[3];
+        for (int64_t j = 0; sign[4] && !found.negates && j < all; j++)
+            found.negates |= rows[j] == sign[4];
+        int64_t place = 0;
+        while (sign[0] && place < found.numbers && numbers[place] != sign[0])
+            place++;
+        if (sign[0] && place == found.numbers)
+            numbers[found.numbers++] = sign[0];
+    }
+    /* A text that has both sides takes none. */
+    const int64_t both = found.first & found.second;
+    found.first &= ~both;
+    found.second &= ~both;
+    return found;
+}
+
+/* Whether the first text has a number that the second one lacks. */
+static int has_more(const int64_t *a, int64_t count_a, const int64_t *b, int64_t count_b) {
+    for (int64_t i = 0; i < count_a; i++) {
+        int64_t j = 0;
+        while (j < count_b && b[j] != a[i])
+            j++;
+        if (j == count_b)
+            return 1;
+    }
+    return 0;
+}
+
+/* See `Contents.similarities` of similarity.py, the plain form. */
+void DGN_NAMED(dgn_similar, DGN_ISA)(const dgn_words *words, const dgn_similarity *s) {
+    const int64_t dimension = words->dimension, texts = s->texts, counted = texts - s->given;
+    const int64_t columns = texts - s->first, passages = counted - s->first;
+    float *const vectors = s->work, *const mean = vectors + texts * dimension;
+    float *const on_mean = mean + dimension, *const centred = on_mean + texts;
+    float *const lengths = centred + texts, *const counts = lengths + texts;
+    const int64_t all = s->start[texts];
+    int64_t *const numbers = s->terms + all;
+    text_signs *const signs = (text_signs *)(numbers + all);
+    int64_t filled = 0;
+    memset(mean, 0, (size_t)dimension * sizeof(float));
+    for (int64_t i = 0; i < texts; i++) {
+        const int64_t start = s->start[i], length = s->start[i + 1] - start;
+        float *const vector = vectors + i * dimension;
+        pool(words, s->rows + start, length, vector);
+        const int is_filled = dot(vector, vector, dimension) > 0.5f;
+        if (!is_filled)
+            memset(vector, 0, (size_t)dimension * sizeof(float));
+        centred[i] = is_filled;
+        if (is_filled && i < counted) {
+            filled++;
+            for (int64_t d = 0; d < dimension; d++)
+                mean[d] += vector[d];
+        }
+        int64_t *const terms = s->terms + start;
+        const int64_t count = terms_of(words, s->rows + start, length, s->function_share, terms);
+        float square = 0;
+        for (int64_t t = 0; t < count; t++)
+            square += weight_of(terms[t]) * weight_of(terms[t]);
+        lengths[i] = square > 0 ? 1 / sqrtf(square) : 0;
+        counts[i] = (float)count;
+        signs[i] = signs_of(s->signs, s->rows, all, s->rows + start, length, numbers + start);
+    }
+    for (int64_t d = 0; d < dimension; d++)
+        mean[d] /= filled ? (float)filled : 1;
+    const float square = dot(mean, mean, dimension);
+    for (int64_t i = 0; i < texts; i++) {
+        on_mean[i] = dot(vectors + i * dimension, mean, dimension);
+        const float left = 1 - 2 * on_mean[i] + square;
+        centred[i] = centred[i] > 0 && left > 1e-12f ? 1 / sqrtf(left) : 0;
+    }
+    for (int64_t u = 0; u < passages; u++)
+        for (int64_t v = 0; v < columns; v++) {
+            float *const found = s->similar + u * columns + v;
+            const int64_t i = s->first + u, j = s->first + v;
+            if (u == v) {
+                *found = 1;
+                continue;
+            }
+            if (v < u) {
+                *found = s->similar[v * columns + u];
+                continue;
+            }
+            const float cosine = dot(vectors + i * dimension, vectors + j * dimension, dimension);
+            const float beside =
+                positive((cosine - on_mean[i] - on_mean[j] + square) * centred[i] * centred[j]);
+            const float shared = shared_terms(s->terms + s->start[i], (int64_t)counts[i],
+                                              s->terms + s->start[j], (int64_t)counts[j]);
+            const int64_t *const a = numbers + s->start[i], *const b = numbers + s->start[j];
+            const int differ =
+                signs[i].negates != signs[j].negates ||
+                (signs[i].first & signs[j].second) | (signs[i].second & signs[j].first) ||
+                (has_more(a, signs[i].numbers, b, signs[j].numbers) &&
+                 has_more(b, signs[j].numbers, a, signs[i].numbers));
+            const float share = differ ? 0.5f : 1;
+            const float like = 0.5f * (positive(cosine) + shared * lengths[i] * lengths[j]);
+            const float copied = clipped((share * like - s->copy_from) / (s->copy_to - s->copy_from));
+            const float similar = share * beside * beside;
+            *found = clipped(similar > copied ? similar : copied);
+        }
 }

@@ -67,4 +67,25 @@ typedef struct {
     int64_t whole;
 } dgn_facets_result;
 
+/* How similar texts are: the query (if `first` is 1), passages, and given texts. The words of text i are
+ * rows[start[i]] to rows[start[i + 1]]. `signs` is [words, 5], what a word may contradict another text
+ * with: see `WordTable.signs`. `similar` is [texts - first - given, texts - first]. `work` has room for
+ * texts * (dimension + 4) + dimension numbers, and `terms` for 2 * words + 4 * texts.
+ */
+typedef struct {
+    const int64_t *rows;
+    const int64_t *start;
+    const int64_t *signs;
+    float *work;
+    int64_t *terms;
+    float *similar;
+    int64_t texts;
+    int64_t first;
+    int64_t given;
+    float function_share;
+    float copy_from;
+    float copy_to;
+    float unused;
+} dgn_similarity;
+
 #endif
