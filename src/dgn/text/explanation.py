@@ -262,7 +262,8 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
     if explanation.query:
         yield [("query: ", "dim"), (explanation.query, "bold")]
     for place in range(len(explanation.order)):
-        yield []
+        if place or explanation.query:
+            yield []
         yield from _selected_lines(place, explanation)
     yield []
     if explanation.order and explanation.certificate.value <= 0:

@@ -149,7 +149,10 @@ class Contents:
         return like
 
     def _contradictions(self) -> NDArray[np.bool_]:
-        """[texts, texts], whether two texts differ in a number, a negation or an opposite."""
+        """[texts, texts], whether two texts differ in a number, a negation or an opposite.
+
+        Without a query, numbers set nothing apart: every line of a log has some.
+        """
         texts = len(self.start) - 1
         signs = self.table.signs[self.rows]
         places = np.flatnonzero(signs.any(axis=1))
@@ -166,7 +169,7 @@ class Contents:
         if denies.any():
             negates[text[denies][np.isin(signs[denies, DENIED], self.rows)]] = True
         differ |= negates[:, None] != negates
-        has_number = signs[:, NUMBER] > 0
+        has_number = (signs[:, NUMBER] > 0) & self.has_query
         if has_number.any():
             numbers, columns = np.unique(signs[has_number, NUMBER], return_inverse=True)
             has = np.zeros((texts, len(numbers)), np.float32)

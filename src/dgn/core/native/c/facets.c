@@ -691,7 +691,7 @@ void DGN_NAMED(dgn_similar, DGN_ISA)(const dgn_words *words, const dgn_similarit
             const int differ =
                 signs[i].negates != signs[j].negates ||
                 (signs[i].first & signs[j].second) | (signs[i].second & signs[j].first) ||
-                (has_more(a, signs[i].numbers, b, signs[j].numbers) &&
+                (s->first && has_more(a, signs[i].numbers, b, signs[j].numbers) &&
                  has_more(b, signs[j].numbers, a, signs[i].numbers));
             const float share = differ ? 0.5f : 1;
             const float like = 0.5f * (positive(cosine) + shared * lengths[i] * lengths[j]);
