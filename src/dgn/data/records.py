@@ -18,6 +18,7 @@ class Example:
         label: What the row says about the query, if anything.
         source: The file and the line that it was read from, if any.
         unknown_keys: Keys of the row that have no meaning.
+        aspects: Groups of passages that say the same, as numbers; a passage may be in several.
     """
 
     query: Query
@@ -26,6 +27,7 @@ class Example:
     label: str | None = None
     source: str = ""
     unknown_keys: tuple[str, ...] = ()
+    aspects: tuple[tuple[int, ...], ...] = ()
 
 
 def without_blanks(example: Example) -> Example:

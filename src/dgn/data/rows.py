@@ -9,7 +9,8 @@ for a single document, with an optional `title`. `claim` may be written for `que
 `scores`, one for each passage; `query_embedding`, `embeddings`, `given`, `pinned`, `groups` and
 `language`, as `Selector.select` takes them; `id`; `label`; and `evidence`, a list of alternative
 groups, where a piece of evidence is [document, sentence], or a number if there is one document or
-none. A list of numbers is one group: `[0, 3]` is `[[0, 3]]`.
+none. A list of numbers is one group: `[0, 3]` is `[[0, 3]]`. In place of evidence, loose passages
+may have `aspects`: lists of the numbers of passages that say the same.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FURTHER = ("scores", "query_embedding", "embeddings", "given", "pinned", "group
 _KEYS = frozenset(
     (
         *("query", "claim", "passages", "documents", "sentences", "title", "titles"),
-        *("id", "label", "evidence", *_FURTHER),
+        *("id", "label", "evidence", "aspects", *_FURTHER),
     )
 )
 
@@ -78,7 +79,10 @@ def parse_row(line: Line) -> Example:
         str(identifier).encode()
     except (InvalidInput, UnicodeEncodeError) as error:
         raise line.error(str(error)) from None
+    aspects = _aspects_of(line, fields, len(query.passages))
     evidence = _evidence_of(line, fields)
+    if aspects:
+        evidence = {(0, index): str(index) for aspect in aspects for index in aspect}
     places = [
         (passage.document or 0, index if passage.position is None else passage.position)
         for index, passage in enumerate(query.passages)
@@ -91,7 +95,22 @@ def parse_row(line: Line) -> Example:
         label,
         f"{line.file}, line {line.number}",
         tuple(key for key in fields if key not in _KEYS),
+        aspects,
     )
+
+
+def _aspects_of(line: Line, fields: dict[str, Any], count: int) -> tuple[tuple[int, ...], ...]:
+    """Groups of passages that say the same."""
+    aspects: Any = fields.get("aspects", [])
+    allowed = f"aspects as lists of passage numbers from 0 to {count - 1}"
+    if aspects and ("evidence" in fields or "passages" not in fields):
+        raise line.error("aspects need passages, and cannot be combined with evidence.")
+    groups = cast("list[Any]", aspects) if type(aspects) is list else [None]
+    for group in groups:
+        numbers = cast("list[Any]", group) if type(group) is list else [None]
+        if not numbers or any(type(n) is not int or not 0 <= n < count for n in numbers):
+            raise line.problem(f"{group!s:.60}", allowed)
+    return tuple(tuple(group) for group in groups)
 
 
 def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:

@@ -86,10 +86,14 @@ class SelectorBaseline(Baseline):
         name: The name in tables.
         selector: The selector.
         titles: Whether it sees the titles of the passages.
+        breadth: How much it counts that the passages represent all of them; None for the default.
     """
 
-    def __init__(self, name: str, selector: Selector, *, titles: bool = True) -> None:
+    def __init__(
+        self, name: str, selector: Selector, *, titles: bool = True, breadth: float | None = None
+    ) -> None:
         self.name, self._selector, self._titles = name, selector, titles
+        self._breadth = breadth
         self.parameters = selector.encoder.parameters
 
     def select(self, queries: Sequence[Query], k: int) -> NDArray[np.int64]:
@@ -98,7 +102,7 @@ class SelectorBaseline(Baseline):
         for start in range(0, len(queries), _QUERIES_PER_BATCH):
             rows = by_length[start : start + _QUERIES_PER_BATCH]
             batch = [queries[row] if self._titles else _untitled(queries[row]) for row in rows]
-            selections = self._selector.select_queries(batch, Limits(k=k))
+            selections = self._selector.select_queries(batch, Limits(k=k, breadth=self._breadth))
             for row, selection in zip(rows, selections, strict=True):
                 selected[row, : len(selection)] = selection.indices
         return selected

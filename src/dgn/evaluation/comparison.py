@@ -18,6 +18,8 @@ from dgn.evaluation.metrics import (
     Interval,
     PairedComparison,
     Scores,
+    alpha_ndcg_at,
+    aspect_hits_at,
     bootstrap_interval,
     hits_at,
     holm_p_values,
@@ -64,8 +66,20 @@ class EvaluationSet:
         """[queries], the number of gold sentences that are not among the passages."""
         return np.array([len(example.missing) for example in self.examples], dtype=np.int64)
 
+    @property
+    def aspects(self) -> list[tuple[tuple[int, ...], ...]]:
+        """For each query, groups of passages that say the same; empty for rows with evidence."""
+        return [example.aspects for example in self.examples]
+
+    @property
+    def has_aspects(self) -> bool:
+        """Whether aspects are to be found, and not evidence."""
+        return any(self.aspects)
+
     def hits_at(self, k: int, indices: Indices) -> Hits:
         """What the first k passages found."""
+        if self.has_aspects:
+            return aspect_hits_at(k, indices, self.aspects)
         return hits_at(k, indices, self.gold, self.missing)
 
     def recalls_at(self, k: int, indices: Indices) -> NDArray[np.float64]:
@@ -75,12 +89,21 @@ class EvaluationSet:
 
 @dataclass(frozen=True)
 class ScoresAtK:
-    """The scores of the first k passages; `recall` is the macro recall with its interval."""
+    """The scores of the first k passages.
+
+    Attributes:
+        k: How many passages.
+        macro: Means over queries.
+        micro: All passages together.
+        recall: The macro recall with its interval; for rows with aspects, that of aspects.
+        alpha_ndcg: α-nDCG with its interval; None for rows with evidence.
+    """
 
     k: int
     macro: Scores
     micro: Scores
     recall: Interval
+    alpha_ndcg: Interval | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +160,7 @@ def run_comparison(
                 baseline.name,
                 baseline.parameters,
                 indices,
-                tuple(_scored(k, evaluation_set.hits_at(k, indices), seed) for k in ks),
+                tuple(_scored(k, evaluation_set, indices, seed) for k in ks),
             )
         )
     return results
@@ -265,8 +288,14 @@ def _checked(baseline: Baseline, selected: Any, evaluation_set: EvaluationSet) -
     return indices
 
 
-def _scored(k: int, hits: Hits, seed: int) -> ScoresAtK:
-    return ScoresAtK(k, hits.macro, hits.micro, bootstrap_interval(hits.recalls, seed=seed))
+def _scored(k: int, evaluation_set: EvaluationSet, indices: Indices, seed: int) -> ScoresAtK:
+    hits = evaluation_set.hits_at(k, indices)
+    ranked = None
+    if evaluation_set.has_aspects:
+        values = alpha_ndcg_at(k, indices, evaluation_set.aspects)
+        ranked = bootstrap_interval(values, seed=seed)
+    recall = bootstrap_interval(hits.recalls, seed=seed)
+    return ScoresAtK(k, hits.macro, hits.micro, recall, ranked)
 
 
 def _with_f1(row: dict[str, Any], scores: ScoresAtK) -> dict[str, Any]:

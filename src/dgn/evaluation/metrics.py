@@ -14,6 +14,8 @@ Which comparison is for which statement:
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +102,77 @@ def hits_at(k: int, indices: Any, gold: Any, missing: Any = 0) -> Hits:
 def scores_at(k: int, indices: Any, gold: Any) -> Scores:
     """The macro scores of the first k selected items; see `hits_at`."""
     return hits_at(k, indices, gold).macro
+
+
+def aspect_hits_at(k: int, indices: Any, aspects: Sequence[Sequence[Sequence[int]]]) -> Hits:
+    """What the first k selected items found of the aspects of each query.
+
+    An aspect is found when one of its items is selected. At most k can be, so that recall divides
+    by k where there are more of them.
+
+    Args:
+        k: How many of the selected items count.
+        indices: [queries, selected], in the order of selection, −1 for none.
+        aspects: For each query, groups of items that say the same; without any, it is left out.
+    """
+    chosen = [set(row[:k]) - {-1} for row in np.asarray(indices).tolist()]
+    pairs = [(row, groups) for row, groups in zip(chosen, aspects, strict=True) if groups]
+    if not pairs:
+        raise InvalidInput("aspects", message="No set has an aspect; there is nothing to find.")
+    hits = [sum(not row.isdisjoint(group) for group in groups) for row, groups in pairs]
+    wanted = [min(k, len(groups)) for _, groups in pairs]
+    return Hits(np.array(hits), np.array(wanted), np.array([len(row) for row, _ in pairs]))
+
+
+def alpha_ndcg_at(
+    k: int, indices: Any, aspects: Sequence[Sequence[Sequence[int]]], alpha: float = 0.5
+) -> NDArray[np.float64]:
+    """[queries with aspects], α-nDCG (Clarke et al., 2008): ranked gain of aspects, from 0 to 1.
+
+    An aspect that was found n times before counts (1 − α)ⁿ. The ideal ranking is found greedily.
+
+    Args:
+        k: How many of the selected items count.
+        indices: [queries, selected], in the order of selection, −1 for none.
+        aspects: For each query, groups of items that say the same.
+        alpha: How much less an aspect counts each time it is found again.
+    """
+    values: list[float] = []
+    for row, groups in zip(np.asarray(indices).tolist(), aspects, strict=True):
+        if not groups:
+            continue
+        of_item: dict[int, list[int]] = {}
+        for number, group in enumerate(groups):
+            for item in group:
+                of_item.setdefault(item, []).append(number)
+        ranked = [of_item.get(item, []) for item in row[:k] if item >= 0]
+        reached = _discounted(_gains_of(ranked, alpha))
+        values.append(reached / _discounted(_ideal_gains(list(of_item.values()), k, alpha)))
+    return np.array(values)
+
+
+def _gains_of(ranked: Sequence[Sequence[int]], alpha: float) -> list[float]:
+    """What each item adds, given the aspects of the items in order."""
+    seen: Counter[int] = Counter()
+    gains: list[float] = []
+    for aspects in ranked:
+        gains.append(sum((1 - alpha) ** seen[aspect] for aspect in aspects))
+        seen.update(aspects)
+    return gains
+
+
+def _ideal_gains(items: list[list[int]], k: int, alpha: float) -> list[float]:
+    """What the items add in the best order, found greedily."""
+    ranked: list[list[int]] = []
+    while items and len(ranked) < k:
+        best = max(items, key=lambda item: _gains_of([*ranked, item], alpha)[-1])
+        items.remove(best)
+        ranked.append(best)
+    return _gains_of(ranked, alpha)
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dgn.errors import InvalidInput
 DEFAULT_K = 5
 
 DEFAULT_BREADTH = 0.1
-"""The largest of 0, .05, .1, .2, .3 that costs less than .005 of recall at 5 on the training parts of
-51 sets: experiments/aspects.py."""
+"""The largest of 0, .05, .1, .2, .3 that costs less than .005 of recall at 5 on the training parts
+of 51 sets: experiments/aspects.py."""
 
 
 @dataclass(frozen=True, repr=False)

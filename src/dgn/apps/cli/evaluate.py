@@ -23,12 +23,13 @@ from dgn.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dgn.evaluation import Baseline, BaselineResult, EvaluationSet
-    from dgn.evaluation.metrics import PairedComparison
+    from dgn.evaluation.metrics import Interval, PairedComparison
     from dgn.text import PooledVectors
 
 _DEFAULT = ("first", "tfidf", "tfidf-bigrams", "bm25", "top-k")
 _DIVERSIFIERS = ("mmr", "msd", "dpp")
 _OURS = ("dgn", "dgn-no-title", "dgn-untrained", "dgn-untrained-no-title")
+_WITH_NUMBER = (*_DIVERSIFIERS, "dgn")
 _NAMES = (*_DEFAULT, *_DIVERSIFIERS, *_OURS)
 
 
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=list(_DEFAULT),
         metavar="NAME",
-        help=f"{', '.join(_NAMES)}; mmr:0.3 sets its diversity",
+        help=f"{', '.join(_NAMES)}; mmr:0.3 sets its diversity, and dgn:0.6 its breadth",
     )
     parser.add_argument(
         "--model",
@@ -139,14 +140,15 @@ def _baseline(name: str, options: argparse.Namespace) -> Baseline:
         number = float(value) if value else None
     except ValueError:
         number = None
-    if kind not in _NAMES or (value and (number is None or kind not in _DIVERSIFIERS)):
-        numbered = ", ".join(f"{kind}:NUMBER" for kind in _DIVERSIFIERS)
+    if kind not in _NAMES or (value and (number is None or kind not in _WITH_NUMBER)):
+        numbered = ", ".join(f"{kind}:NUMBER" for kind in _WITH_NUMBER)
         allowed = f"names out of {', '.join(_NAMES)}, {numbered}"
         raise InvalidInput("baselines", found=repr(name), allowed=allowed)
     if kind in _OURS:
         untrained = kind.startswith("dgn-untrained")
         selector = Selector.from_pretrained("untrained" if untrained else None)
-        return SelectorBaseline(kind, selector, titles=not kind.endswith("-no-title"))
+        titles = not kind.endswith("-no-title")
+        return SelectorBaseline(name, selector, titles=titles, breadth=number)
     if kind in _DIVERSIFIERS:
         return Diversified(kind, _vectors(options.vectors), 0.5 if number is None else number)
     if kind == "top-k":
@@ -218,35 +220,27 @@ def _print_tables(
     against: str | None,
     options: argparse.Namespace,
 ) -> None:
-    from dgn.evaluation.comparison import format_comparison, format_score
+    from dgn.evaluation.comparison import format_comparison
 
     ks = [f"k = {k}" for k in options.k]
     with_gold = int((evaluation_set.gold.any(axis=1) | (evaluation_set.missing > 0)).sum())
     count = f"{with_gold:,} queries"
     if with_gold < len(evaluation_set.examples):
         count += f" with gold of {len(evaluation_set.examples):,}"
+    wanted = "aspects" if evaluation_set.has_aspects else "gold sentences"
     _print_table(
-        f"Recall of gold sentences, macro, ± half of the 95% interval; {count}",
+        f"Recall of {wanted}, macro, ± half of the 95% interval; {count}",
         ks,
-        {
-            r.name: [
-                f"{format_score(one.recall.mean)} "
-                f"±{format_score((one.recall.high - one.recall.low) / 2)}"
-                for one in r.at
-            ]
-            for r in results
-        },
+        {r.name: [_with_interval(one.recall) for one in r.at] for r in results},
     )
-    _print_table(
-        "Precision/F1, macro",
-        ks,
-        {r.name: [_pair(one.macro.precision, one.macro.f1) for one in r.at] for r in results},
-    )
-    _print_table(
-        "Recall/precision, micro",
-        ks,
-        {r.name: [_pair(one.micro.recall, one.micro.precision) for one in r.at] for r in results},
-    )
+    if evaluation_set.has_aspects:
+        _print_table(
+            "α-nDCG, α = .5, ± half of the 95% interval",
+            ks,
+            {r.name: [_with_interval(one.alpha_ndcg) for one in r.at] for r in results},
+        )
+    else:
+        _print_precision(results, ks)
     if compared:
         _print_table(
             f"Recall against {against}: difference (p-value, corrected by Holm's method for the "
@@ -259,6 +253,19 @@ def _print_tables(
         )
 
 
+def _print_precision(results: Sequence[BaselineResult], ks: Sequence[str]) -> None:
+    _print_table(
+        "Precision/F1, macro",
+        ks,
+        {r.name: [_pair(one.macro.precision, one.macro.f1) for one in r.at] for r in results},
+    )
+    _print_table(
+        "Recall/precision, micro",
+        ks,
+        {r.name: [_pair(one.micro.recall, one.micro.precision) for one in r.at] for r in results},
+    )
+
+
 def _print_table(title: str, columns: Sequence[str], rows: dict[str, list[str]]) -> None:
     if not rows:
         return
@@ -268,6 +275,14 @@ def _print_table(title: str, columns: Sequence[str], rows: dict[str, list[str]])
     for row in table:
         cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         print("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
+
+
+def _with_interval(interval: Interval | None) -> str:
+    from dgn.evaluation.comparison import format_score
+
+    if interval is None:
+        return "–"
+    return f"{format_score(interval.mean)} ±{format_score((interval.high - interval.low) / 2)}"
 
 
 def _pair(first: float, second: float) -> str:
