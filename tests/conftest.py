@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,8 +26,9 @@ os.environ["DGN_CACHE"] = tempfile.mkdtemp(prefix="dgn-tests-")
 atexit.register(shutil.rmtree, os.environ["DGN_CACHE"], ignore_errors=True)
 
 # The same examples every time, so that a failure can be repeated.
-settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
-settings.load_profile("repeatable")
+PROFILE = {"derandomize": True, "deadline": None, "print_blob": True}
+settings.register_profile("repeatable", **PROFILE)
+settings.register_profile("few", max_examples=10, **PROFILE)
 
 TESTS = Path(__file__).parent
 CHECKS_SHAPES = bool(os.environ.get("DGN_CHECK_SHAPES"))
@@ -48,6 +50,7 @@ SHAPES = (
     "test_shapes.py",
 )
 
+settings.load_profile("few" if CHECKS_SHAPES else "repeatable")
 if CHECKS_SHAPES:
     from jaxtyping import install_import_hook
 
@@ -83,9 +86,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of SHAPES."""
+    """Mark the tests of SHAPES: of a parametrized test, the first two alone."""
+    counts: Counter[object] = Counter()
     for item in items:
-        if item.path.is_relative_to(TESTS) and _has_shapes(item.path):
+        test = getattr(item, "obj", None)
+        if item.path.is_relative_to(TESTS) and _has_shapes(item.path) and counts[test] < 2:
+            counts[test] += 1
             item.add_marker(pytest.mark.shapes)
 
 
