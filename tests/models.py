@@ -24,7 +24,7 @@ def reader() -> WordReader:
 
 def match(queries: Sequence[Query], *, titles: bool = True) -> tuple[list[QueryMatches], WordTable]:
     """The matches of each query, and the table of words that they refer to."""
-    words, table = read_queries(reader(), queries, titles=titles)
+    words, table, _ = read_queries(reader(), queries, titles=titles)
     return [match_query(one, table) for one in words], table
 
 

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 import dgn
@@ -9,16 +7,6 @@ from dgn.selector.model_folder import CARD, CONFIG, SHIPPED, WEIGHTS
 from models import shipped
 
 pytest.importorskip("huggingface_hub", reason="huggingface_hub is in dgn[hub]")
-
-
-def test_hub_selector_saves_and_loads_folders(tmp_path: Path) -> None:
-    from dgn.selector.hub import HubSelector
-
-    HubSelector(shipped().encoder).save_pretrained(tmp_path / "mine")
-    again = HubSelector.from_pretrained(tmp_path / "mine")
-    assert isinstance(again, HubSelector)
-    assert again.select("It sank", ["It sank.", "No."], k=1).indices == (0,)
-    assert {path.name for path in (tmp_path / "mine").iterdir()} == {CARD, CONFIG, WEIGHTS}
 
 
 def test_names_are_downloaded_and_read(monkeypatch: pytest.MonkeyPatch) -> None:

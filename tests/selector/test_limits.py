@@ -11,8 +11,7 @@ import dgn
 from claim_page import CLAIM, PAGE, TITLE
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import coverage_after
-from dgn.text.pooled import PooledEncoder
-from models import shipped, untrained, wordllama
+from models import shipped, untrained
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 MORE = dgn.Document(
@@ -125,8 +124,6 @@ def test_coverage_can_be_combined_with_k_and_max_tokens(selector: dgn.Selector) 
 
 
 def test_coverage_works_without_named_features() -> None:
-    pooled = dgn.Selector(PooledEncoder(wordllama()))
-    assert 1 < len(pooled.select(CLAIM, PAGE, stop_at=0.99)) <= 5
     facility = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
     assert len(facility.select(CLAIM, PAGE, stop_at=1.0)) > 1
 

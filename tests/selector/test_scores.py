@@ -7,9 +7,7 @@ import torch
 import dgn
 from claim_page import CLAIM, PAGE
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunction
-from dgn.evaluation import Bm25
 from dgn.selector.scores import vector_function, with_scores
-from dgn.text.encoder import KnownScores
 from dgn.text.query import Passage, Query
 from models import shipped, untrained
 
@@ -20,10 +18,6 @@ TARGET = np.array([[4.0, 2.0, 0.0], [2.0, 2.0, 0.0]])
 RANDOM = np.random.default_rng(0)
 
 
-def nothing_known(query: Query) -> KnownScores:
-    return KnownScores(np.zeros((0, len(query.passages))), None)
-
-
 def queries_with(*scores: list[float] | None) -> list[Query]:
     return [
         Query("q", tuple(Passage("p", score=score) for score in own or [None] * 2))
@@ -32,7 +26,7 @@ def queries_with(*scores: list[float] | None) -> list[Query]:
 
 
 def scored(f: SetFunction, items: Items, *scores: list[float] | None, weight: float):
-    return with_scores(queries_with(*scores), f, items, weight, nothing_known)[:2]
+    return with_scores(queries_with(*scores), f, items, weight)[:2]
 
 
 @pytest.mark.parametrize(
@@ -69,14 +63,6 @@ def test_scores_are_scaled_to_0_and_1(scores: list[float]) -> None:
     f, items = FeatureCoverage(WEIGHTS, target=TARGET), Items(FEATURES, MASK)
     _, items = scored(f, items, scores, None, weight=1.0)
     assert items.features[0, :, -1].tolist() == [3.0, 0.0]
-
-
-def test_scores_of_bm25_change_nothing() -> None:
-    """The words have said what they say."""
-    for stemmed in (False, True):
-        scores = Bm25(stemmed=stemmed).scores([Query.of(CLAIM, PAGE)])[0]
-        plain = shipped().select(CLAIM, PAGE, k=5)
-        assert shipped().select(CLAIM, PAGE, k=5, scores=scores).gains == plain.gains
 
 
 def test_scores_that_contradict_the_words_change_nothing() -> None:
@@ -148,7 +134,7 @@ def test_nearly_the_same_vector_covers_the_same() -> None:
         "Zeta?", texts, k=4, query_embedding=query, embeddings=vectors, score_weight=1
     )
     assert set(found.indices[:2]) in ({0, 2}, {1, 2}), "not both of the twins"
-    assert found.indices[-1] == 3
+    assert 3 not in found.indices, "it adds nothing"
 
 
 def test_queries_with_and_without_vectors_are_answered_as_alone() -> None:
@@ -223,4 +209,3 @@ def test_vectors_alone_are_an_objective() -> None:
     selection = dgn.greedy(f, found, 3)
     assert selection.indices[0] in (3, 7)
     assert selection.certificate.ratio > 0.6
-    assert dgn.exact(f, found, 3).certificate.value >= selection.certificate.value - 1e-6

@@ -15,13 +15,16 @@ WEIGHTS = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]])
 TARGET = np.array([[4.0, 2.0, 0.0], [2.0, 2.0, 0.0]])
 
 
+QUERIES = [Query.of("q", ["a", "b"]), Query.of("q", ["a"])]
+
+
 def batch(target: np.ndarray | None = TARGET) -> tuple[SetFunction, Items]:
     return FeatureCoverage(WEIGHTS, target=target), Items(FEATURES, MASK)
 
 
 def test_one_query_of_a_batch_has_its_own_arrays() -> None:
     f, items = batch()
-    own, one = of_query(f, items, 1)
+    own, one = of_query(QUERIES, f, items, 1)
     np.testing.assert_array_equal(one.features, FEATURES[1:, :1])
     np.testing.assert_array_equal(own.weights, WEIGHTS[1:])
     np.testing.assert_array_equal(own.target, TARGET[1:])
@@ -32,23 +35,23 @@ def test_one_query_of_a_batch_has_its_own_arrays() -> None:
 
 
 def test_coverage_is_the_share_of_the_target() -> None:
-    covered, weights = covered_features(*of_query(*batch(), 0), [0, 1])
+    covered, weights = covered_features(*of_query(QUERIES, *batch(), 0), [0, 1])
     # Two passages that cover half of a feature each do not cover it together.
     np.testing.assert_allclose(covered, [[0, 0, 0], [1, 0.5, 0], [1, 0.5, 0]])
     np.testing.assert_allclose(weights, [1 / 3, 2 / 3, 0])
     np.testing.assert_allclose(
-        coverage_after(*of_query(*batch(), 0), [0, 1]), covered @ weights, rtol=1e-12
+        coverage_after(*of_query(QUERIES, *batch(), 0), [0, 1]), covered @ weights, rtol=1e-12
     )
 
 
 def test_coverage_is_none_without_a_target() -> None:
-    for one in (of_query(*batch(None), 0), (FacilityLocation(), Items(FEATURES[:1]))):
+    for one in (of_query(QUERIES, *batch(None), 0), (FacilityLocation(), Items(FEATURES[:1]))):
         assert covered_features(*one, [0]) is None
         assert coverage_after(*one, [0]) is None
 
 
 def test_relevance_is_the_coverage_of_each_passage_alone() -> None:
-    one = of_query(*batch(), 0)
+    one = of_query(QUERIES, *batch(), 0)
     expected = [coverage_after(*one, [index])[-1] for index in range(2)]
     assert relevance_of(*one) == pytest.approx(expected)
 
@@ -64,7 +67,7 @@ def test_relevance_without_coverage_is_a_share_of_the_value() -> None:
 def test_coverage_of_a_real_query_grows(model) -> None:
     queries = [Query.of(CLAIM, PAGE), Query.of("Cows", ["A cow."])]
     objective, items = model().encoder.encode(queries)
-    one = of_query(objective, items, 0)
+    one = of_query(queries, objective, items, 0)
     selected = greedy(*one, 5)[0].indices
     reached = coverage_after(*one, selected)
     assert reached[0] == 0

@@ -16,11 +16,10 @@ import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
-from dgn.core.functions import FeatureCoverage, Items, SetFunction, Sqrt
+from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
 from dgn.data import read_rows
 from dgn.errors import DGNError, InvalidInput
-from dgn.text.pooled import PooledEncoder
-from models import shipped, untrained, wordllama
+from models import shipped, untrained
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 MORE = dgn.Document(
@@ -46,7 +45,8 @@ def test_passages_that_state_the_facts_are_selected() -> None:
 
 
 def test_five_passages_are_selected_by_default(selector: dgn.Selector) -> None:
-    assert len(selector.select(CLAIM, [*PAGE, *PAGE])) == 5
+    texts = [f"{word} is here." for word in CLAIM[:-1].split()]
+    assert len(selector.select(CLAIM, texts)) == 5
     assert len(selector.select(CLAIM, PAGE[:2], k=4)) == 2
 
 
@@ -136,7 +136,7 @@ def test_blank_passages_are_allowed_and_keep_indices(selector: dgn.Selector) -> 
 def test_line_breaks_and_capitals_hide_no_word() -> None:
     passages = ["The bridge\nOpened\nin 1890.", "No."]
     selection = untrained().select("The bridge opened in 1890", passages)
-    assert selection.explain().selected[0].covered > 0.95
+    assert selection.explain().covered[1] > 0.95
 
 
 # Scores from elsewhere
@@ -170,7 +170,7 @@ def test_best_score_is_worth_a_multiple_of_the_largest_gain() -> None:
     def roots(objective: SetFunction, items: Items) -> SetFunction:
         assert isinstance(objective, FeatureCoverage)
         assert items.size == 5
-        return FeatureCoverage(objective.weights, Sqrt())
+        return FeatureCoverage(objective.weights, Power(0.5))
 
     for one in (untrained(), dgn.Selector(untrained().encoder, objective=roots)):
         plain = one.select(CLAIM, PAGE, k=1).gains[0]
@@ -302,30 +302,17 @@ def test_threads_can_share_a_selector(selector: dgn.Selector) -> None:
 # Other parts
 
 
-def test_any_encoder_objective_and_maximizer() -> None:
-    pooled = dgn.Selector(PooledEncoder(wordllama()))
-    assert len(pooled.select(CLAIM, PAGE, k=2)) == 2
-    assert pooled.select(CLAIM, PAGE, k=2).explain().selected[0].covers == ()
+def test_any_objective() -> None:
     facility = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
     assert len(facility.select(CLAIM, PAGE, k=2)) == 2
     made = dgn.Selector(untrained().encoder, objective=lambda _f, _items: FeatureCoverage())
     assert len(made.select(CLAIM, PAGE, k=2)) == 2
 
 
-@pytest.mark.parametrize("maximizer", [dgn.exact, dgn.lazy_greedy])
-def test_any_maximizer(maximizer: Any) -> None:
-    searched = dgn.Selector(untrained().encoder, maximizer=maximizer)
-    greedy = untrained().select(CLAIM, PAGE, k=3)
-    assert searched.select(CLAIM, PAGE, k=3).values[-1] >= greedy.values[-1] - 1e-6
-    many = list(searched.select_many(QUERIES, k=2))
-    for query, found in zip(QUERIES, many, strict=True):
-        assert found.indices == searched.select(**query, k=2).indices
-
-
-def test_selector_with_its_own_search_cannot_be_saved(tmp_path: Path) -> None:
-    for part in ({"maximizer": dgn.exact}, {"objective": dgn.FacilityLocation()}):
-        with pytest.raises(InvalidInput, match="its own objective or maximizer"):
-            dgn.Selector(untrained().encoder, **part).save_pretrained(tmp_path / "m")
+def test_selector_with_its_own_objective_cannot_be_saved(tmp_path: Path) -> None:
+    selector = dgn.Selector(untrained().encoder, objective=dgn.FacilityLocation())
+    with pytest.raises(InvalidInput, match="its own objective cannot be saved"):
+        selector.save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 

@@ -1,10 +1,10 @@
-"""The language of a text: by script, by function words, and by the texts around it."""
+"""The language of a text: by script and by function words; of a query, by all its texts."""
 
 import itertools
 
 import pytest
 
-from dgn.text.languages import found_language, query_languages, settled
+from dgn.text.detection import found_language, query_language
 from dgn.text.query import Query
 from dgn.text.words import pieces_of
 from foreign_texts import PASSAGES
@@ -58,43 +58,39 @@ def test_a_sentence_tells_its_language(code: str) -> None:
 @pytest.mark.parametrize("text", ENGLISH)
 def test_english_with_foreign_names_is_english(text: str) -> None:
     assert found_language(text) in ("en", None)
-    assert query_languages([text], [pieces_of(text)]) is None
+    assert query_language([text], [pieces_of(text)]) == "en"
 
 
-def test_short_texts_take_the_language_of_the_query() -> None:
-    query = Query.of(SENTENCES["de"], ["Brücke geschlossen", "Angela Merkel", SENTENCES["en"]])
-    assert query.languages == ("de", "de", "de", "en")
+def test_short_texts_are_read_in_the_language_of_the_others() -> None:
+    query = Query.of(SENTENCES["de"], ["Brücke geschlossen", "Angela Merkel"])
+    assert query.read_language == "de"
 
 
 def test_a_short_query_takes_the_language_of_most_passages() -> None:
     passages = [SENTENCES["de"], SENTENCES["fr"], SENTENCES["de"], "Merkel"]
     for order in itertools.permutations(passages):
-        codes = Query.of("Brücke Merkel", order).languages
-        assert codes[0] == "de"
-        assert sorted(codes[1:]) == ["de", "de", "de", "fr"]
+        assert Query.of("Brücke Merkel", order).read_language == "de"
 
 
 def test_one_foreign_passage_does_not_change_the_others() -> None:
-    found = ["fr", *[None] * 9]
-    assert settled(None, found) == ("en", "fr", *["en"] * 9)
-    assert settled("en", [None, "en"]) is None
+    english = [SENTENCES["en"], *ENGLISH]
+    assert Query.of(SENTENCES["en"], [*english, SENTENCES["fr"]]).read_language == "en"
 
 
-def test_related_languages_are_taken_for_each_other() -> None:
-    assert settled("ja", ["zh", "ja", None]) == ("ja", "ja", "ja", "ja")
-    assert settled("zh", ["ja", "ja", "zh"]) == ("ja", "ja", "ja", "ja")
-    assert settled("no", ["da", "no", "sv"]) == ("no", "no", "no", "sv")
+@pytest.mark.parametrize("code", SENTENCES)
+def test_a_query_is_read_in_one_language(code: str) -> None:
+    assert query_language([SENTENCES[code], "1911", SENTENCES[code]]) == code
 
 
 def test_a_given_language_is_the_language_of_all_texts() -> None:
     query = Query.of("Wer?", ["The bridge was closed.", "Ich."], language="de-CH")
-    assert query.languages == ("de", "de", "de")
+    assert query.read_language == "de"
 
 
 def test_the_examples_of_the_languages_are_found() -> None:
     wrong = [
         code
         for code, (question, *passages) in PASSAGES.items()
-        if Query.of(question, passages).languages[0] not in (code, "da" if code == "no" else code)
+        if Query.of(question, passages).read_language not in (code, "da" if code == "no" else code)
     ]
     assert wrong == []

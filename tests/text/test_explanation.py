@@ -1,18 +1,13 @@
 import builtins
 import importlib.util
 import re
-from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pytest
 
 import dgn
 from claim_page import CLAIM, PAGE, TITLE
-from dgn.errors import DGNError
-from dgn.text.pooled import PooledEncoder
-from dgn.text.explanation import to_text
-from models import shipped, untrained, wordllama
+from models import shipped, untrained
 
 
 @pytest.fixture
@@ -22,7 +17,6 @@ def selection() -> dgn.PassageSelection:
 
 def test_text_contains_query_passages_and_reasons(selection: dgn.PassageSelection) -> None:
     text = str(selection.explain())
-    assert text == to_text(selection.explain())
     assert CLAIM in text
     for passage in selection.texts:
         assert passage in text
@@ -58,9 +52,9 @@ def test_documents_without_a_title_are_numbered_from_0() -> None:
 
 def test_passage_that_adds_no_word_is_described_as_such() -> None:
     page = ["The bridge opened in 1890.", "The bridge opened in 1890.", "Cows."]
-    text = str(untrained().select("The bridge opened in 1890.", page, k=2).explain())
-    second = text.split("\n\n")[2]
-    assert second.splitlines()[2].strip() == "contains no content word of the query"
+    text = str(untrained().select("The bridge opened in 1890.", page, k=2, pinned=[2]).explain())
+    pinned = text.split("\n\n")[1]
+    assert pinned.splitlines()[2].strip() == "contains no content word of the query"
 
 
 def test_passage_that_adds_function_words_only_is_described_as_such() -> None:
@@ -77,7 +71,6 @@ def test_passage_that_repeats_words_is_described_as_such() -> None:
     found = untrained().select("The bridge opened in 1890", page, k=3)
     assert found.indices[0] == 0
     reasons = found.explain()
-    assert all(one.word_gain > 0 for one in reasons.selected)
     text = str(reasons)
     assert text.count("    repeats what is covered already: bridge\n") == 2
     documents = [{"title": "Orr Bridge", "sentences": ["It opened in 1890.", "It has piers."]}]
@@ -132,7 +125,7 @@ def test_long_passages_are_shortened() -> None:
     assert long[:300] in text
     (passed,) = [line for line in text.splitlines() if line.startswith("    [1]")]
     assert len(passed) < 140
-    assert reasons.selected[0].passage.text == long, "the data are complete"
+    assert reasons.passages[0].text == long, "the data are complete"
 
 
 def test_line_breaks_of_passages_do_not_break_lines() -> None:
@@ -144,7 +137,8 @@ def test_selection_without_a_gain_is_described_as_such() -> None:
     found = untrained().select("Bananas ripen", ["Postgres stores rows."], k=1)
     assert found.to_dict()["coverage"] < 0.2
     text = str(found.explain())
-    assert "no passage adds anything to the query" in text
+    assert "nothing was selected" in text
+    assert "not selected: 1 would have added nothing" in text
 
 
 def test_empty_selection_is_described() -> None:
@@ -190,71 +184,3 @@ def test_brackets_in_passages_are_not_colours(capsys: pytest.CaptureFixture[str]
     text = "The [bold]bridge[/bold] opened [red]."
     untrained().select("The bridge opened", [text], k=1).explain().print()
     assert text in capsys.readouterr().out
-
-
-pytest.importorskip("matplotlib", reason="matplotlib is in dgn[plot]")
-
-STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-
-
-@pytest.mark.parametrize("suffix", STARTS)
-def test_explanation_is_drawn_completely(tmp_path: Path, suffix: str) -> None:
-    reasons = untrained().select(CLAIM, PAGE, k=3, titles=TITLE).explain()
-    path = tmp_path / f"why{suffix}"
-    reasons.draw(str(path))
-    assert path.stat().st_size > 1000
-    assert path.read_bytes().startswith(STARTS[suffix])
-    assert [one.name for one in tmp_path.iterdir()] == [path.name], "no partial file is left"
-
-
-def test_failed_drawing_leaves_the_old_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from matplotlib.figure import Figure
-
-    path = tmp_path / "why.png"
-    path.write_bytes(b"old")
-
-    def fail(_: object, target: IO[bytes], **_options: object) -> None:
-        target.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Figure, "savefig", fail)
-    with pytest.raises((OSError, DGNError), match="disk full"):
-        untrained().select(CLAIM, PAGE, k=1).explain().draw(path)
-    assert path.read_bytes() == b"old"
-    assert [one.name for one in tmp_path.iterdir()] == ["why.png"]
-
-
-def test_figure_of_a_link_replaces_its_target(tmp_path: Path) -> None:
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "why.svg").symlink_to(tmp_path / "figures" / "target.svg")
-    untrained().select(CLAIM, PAGE, k=1).explain().draw(tmp_path / "why.svg")
-    assert (tmp_path / "why.svg").is_symlink()
-    assert (tmp_path / "figures" / "target.svg").read_bytes().startswith(b"<?xml")
-
-
-def test_explanation_without_words_is_drawn(tmp_path: Path) -> None:
-    pooled = dgn.Selector(PooledEncoder(wordllama()))
-    pooled.select(CLAIM, PAGE, k=2).explain().draw(tmp_path / "why.svg")
-    assert (tmp_path / "why.svg").stat().st_size > 1000
-
-
-def test_only_what_a_passage_contains_is_shaded(tmp_path: Path) -> None:
-    page = ["The old bridge opened.", "It closed in 1890.", "A bridge."]
-    reasons = untrained().select("The bridge opened in 1890", page, k=3).explain()
-    reasons.draw(tmp_path / "why.svg")
-    drawn = (tmp_path / "why.svg").read_text()
-    filled, outlined = drawn.count("fill: #1b7a3d"), drawn.count("stroke: #1b7a3d")
-    added = sum(word.source == "text" for one in reasons.selected for word in one.covers)
-    content = {reasons.words[number] for number in reasons.content_words}
-    assert content == {"bridge", "opened", "1890"}
-    assert filled == 3 + 1, "bridge, opened and 1890 are added once each; one is in the legend"
-    assert outlined == 1 + 1, "the second bridge, and one in the legend"
-    assert added >= 3
-
-
-def test_dollar_signs_are_not_formulas(tmp_path: Path) -> None:
-    found = untrained().select("It cost $5_{ $", ["It cost $5_{ and earned $7.", "No."], k=1)
-    found.explain().draw(tmp_path / "why.png")
-    assert (tmp_path / "why.png").stat().st_size > 1000

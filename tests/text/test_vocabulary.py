@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from dgn.text.vocabulary import WordTable
 from dgn.text import WordReader, token_idf, vocabulary
+from dgn.text.vocabulary import WordTable
 from dgn.text.words import stems_of, written_words
 from models import reader, wordllama
 

@@ -159,7 +159,12 @@ def query_language(texts: Sequence[str], pieces: Sequence[Sequence[str]] | None 
     ):
         return ENGLISH
     joined = [*itertools.chain.from_iterable(pieces)]
-    return found_language("\n".join(texts), joined) or found_language(texts[0]) or ENGLISH
+    code = found_language("\n".join(texts), joined) or found_language(texts[0])
+    if code is not None:
+        return code
+    # Texts in several languages: that of most of them.
+    counts = Counter(filter(None, map(found_language, texts)))
+    return min(counts, key=lambda one: (-counts[one], one), default=ENGLISH)
 
 
 def found_language(text: str, pieces: Sequence[str] | None = None) -> str | None:

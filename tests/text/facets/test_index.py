@@ -37,11 +37,22 @@ def test_an_index_gives_what_select_gives(
             if chosen is None
             else [one for name in dict.fromkeys(chosen) for one in DOCUMENTS if one["id"] == name]
         )
-        expected = shipped().select(question, documents=documents, k=4, language=language)
         found = index.select(question, documents=chosen, k=4, language=language)
+        # An index is read in the language of all its passages, unless another one is named.
+        read_in = found.query.read_language
+        assert language in (None, read_in)
+        expected = shipped().select(question, documents=documents, k=4, language=read_in)
         assert found.texts == expected.texts
         assert found.gains == expected.gains
-        assert found.query.languages == expected.query.languages
+
+
+@pytest.mark.parametrize("code", PASSAGES)
+def test_an_index_is_read_in_the_language_of_its_passages(code: str) -> None:
+    question, answer, other = PASSAGES[code]
+    for passages in ([answer, other], [other, answer]):
+        found = shipped().index(passages=passages).select(question, k=2)
+        expected = shipped().select(question, passages, k=2)
+        assert (found.indices, found.gains) == (expected.indices, expected.gains)
 
 
 def test_titles_of_german_documents_cover_words() -> None:

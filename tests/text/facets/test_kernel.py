@@ -11,10 +11,8 @@ from dgn.errors import InvalidInput
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.formula import FacetSizes, encode, start_weights
 from dgn.text.facets.matching import Matches, match_query
-from dgn.text.facets.questions import with_asked
 from dgn.text.facets.reading import read_queries
-from dgn.text.query import Document
-from dgn.text.query import Query
+from dgn.text.query import Document, Query
 
 pytestmark = pytest.mark.skipif(
     not kernels.is_available(), reason=f"the search is {kernels.describe()}"
@@ -63,10 +61,9 @@ def encoders() -> list[FacetEncoder]:
 
 
 def check(encoder: FacetEncoder, queries: list[Query]) -> None:
-    words, table = read_queries(encoder.reader, queries)
+    words, table, _ = read_queries(encoder.reader, queries)
     matches = [match_query(one, table) for one in words]
-    formula = encode(encoder.weights, Matches.of(matches, table))
-    wanted, items = with_asked(queries, *formula)
+    wanted, items = encode(encoder.weights, Matches.of(matches, table))
     found, own = encoder.encode(queries)
     np.testing.assert_array_equal(own.mask, items.mask)
     longest = max(len(one["query"]) for one in matches)
@@ -128,5 +125,7 @@ def test_a_used_encoder_can_be_copied_and_pickled() -> None:
     kernel = encoder.formulas.english.kernel
     copied = pickle.loads(pickle.dumps(kernel))
     for twin in (copy.deepcopy(kernel), copied):
-        words, table = read_queries(encoder.reader, [query])
-        np.testing.assert_array_equal(twin.compute(table, words)[0], items.features)
+        words, table, _ = read_queries(encoder.reader, [query])
+        np.testing.assert_array_equal(
+            twin.compute((table.vectors, table.facts, table.stem), words)[0], items.features
+        )
