@@ -105,12 +105,14 @@ def _aspects_of(line: Line, fields: dict[str, Any], count: int) -> tuple[tuple[i
     allowed = f"aspects as lists of passage numbers from 0 to {count - 1}"
     if aspects and ("evidence" in fields or "passages" not in fields):
         raise line.error("aspects need passages, and cannot be combined with evidence.")
-    groups = cast("list[Any]", aspects) if type(aspects) is list else [None]
+    groups: list[Any] = cast("list[Any]", aspects) if type(aspects) is list else [None]
+    found: list[tuple[int, ...]] = []
     for group in groups:
-        numbers = cast("list[Any]", group) if type(group) is list else [None]
+        numbers: list[Any] = cast("list[Any]", group) if type(group) is list else [None]
         if not numbers or any(type(n) is not int or not 0 <= n < count for n in numbers):
             raise line.problem(f"{group!s:.60}", allowed)
-    return tuple(tuple(group) for group in groups)
+        found.append(tuple(numbers))
+    return tuple(found)
 
 
 def _arguments_of(line: Line, fields: dict[str, Any]) -> dict[str, Any]:
