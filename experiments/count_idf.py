@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.files import write_atomically
-from dgn.text import TokenVectors, open_vectors
+from dgn.text import TokenVectors, WordLlamaVectors
 from experiments.paper.data import read_layout
 
 _PASSAGES_PER_BATCH = 4096
@@ -52,10 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     passages, size = list(texts), _PASSAGES_PER_BATCH
     batches = (passages[start : start + size] for start in range(0, len(passages), size))
-    vectors = open_vectors("wordllama")
-    assert isinstance(vectors, TokenVectors)  # noqa: S101
     content = io.BytesIO()
-    np.save(content, count_token_idf(vectors, batches).astype(np.float16))
+    np.save(content, count_token_idf(WordLlamaVectors(), batches).astype(np.float16))
     write_atomically(options.out, content.getvalue())
     print(f"{options.out}: {len(passages):,} passages")
     return 0

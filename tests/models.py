@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from functools import cache
 
 import dgn
-from dgn.text.vocabulary import WordTable
 from dgn.text import Query, WordReader, token_idf
 from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.facets.matching import Matches, QueryMatches, match_query
 from dgn.text.facets.reading import read_queries
 from dgn.text.vectors import WordLlamaVectors
+from dgn.text.vocabulary import WordTable
 
 
 @cache

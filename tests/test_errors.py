@@ -12,10 +12,6 @@ from dgn.errors import (
     DGNError,
     InvalidInput,
     MissingExtra,
-    SearchTooLarge,
-    StoreError,
-    StudyStopped,
-    WorkerDied,
     require_extra,
 )
 
@@ -27,10 +23,6 @@ ERRORS = [
     BrokenInput("f.jsonl", None, found="nothing", allowed="something"),
     BrokenInput("f.jsonl", 3, message="the claim has no word."),
     MissingExtra("this", package="torch", extra="train"),
-    SearchTooLarge("no proof"),
-    StoreError("not a store"),
-    StudyStopped("2 of the workers stopped"),
-    WorkerDied("a worker ended"),
 ]
 CLASSES = [
     kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, DGNError)

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dgn.core.search
 import numpy as np
 import pytest
 
 import dgn
+import dgn.core
 import dgn.core.functions
 import dgn.learn
 from dgn.apps.cli.main import main
@@ -17,16 +17,12 @@ from dgn.apps.cli.main import main
 SITE_PACKAGES = Path(np.__file__).parents[1]
 
 FUNCTIONS = {
-    *("CONCAVE", "OBJECTIVES"),
-    *("Concave", "FacilityLocation", "FeatureCoverage", "Items", "Log1p", "Mixture"),
-    *("OneMinusExp", "Power", "ProbabilisticCoverage", "Saturated", "SetFunction", "Sqrt"),
-    *("State", "WeightedCoverage", "as_items"),
-    *("ConditionalGain", "DeepSubmodular", "DisparityMin", "DisparitySum", "GraphCut"),
-    *("LogDeterminant", "MutualInformation"),
+    *("Concave", "FacilityLocation", "FeatureCoverage", "GraphCut", "Items", "Log1p"),
+    *("LogDeterminant", "Mixture", "OneMinusExp", "Power", "ProbabilisticCoverage", "Saturated"),
+    *("SetFunction", "State", "WeightedCoverage", "as_items"),
 }
 SEARCHES = {
-    *("Certificate", "Selection", "Selections", "budgeted_greedy", "exact", "explain", "greedy"),
-    *("double_greedy", "lazy_greedy", "random_greedy", "stochastic_greedy", "top_k"),
+    *("Certificate", "Selection", "Selections", "explain", "greedy", "lazy_greedy", "top_k"),
 }
 LEARN = {
     *("Batch", "Choice", "DenseTable", "DifferentiableGreedyNetwork", "EpochReport"),
@@ -36,19 +32,14 @@ LEARN = {
     *("StraightThrough", "Table", "Trainer", "Unfolded", "UnfoldedGreedy", "fit", "select_all"),
     *("train_on_rows", "weighted_binary_cross_entropy"),
 }
-ERRORS = {
-    *("BrokenInput", "DGNError", "InvalidInput", "MissingExtra", "SearchTooLarge"),
-    *("StoreError", "StudyStopped", "WorkerDied"),
-}
+ERRORS = {"BrokenInput", "DGNError", "InvalidInput", "MissingExtra"}
 TOP = {
     *SEARCHES,
     *ERRORS,
-    *("FacilityLocation", "FeatureCoverage", "Items", "Mixture", "ProbabilisticCoverage"),
-    *("SetFunction", "State"),
-    *("ConditionalGain", "DeepSubmodular", "DisparityMin", "DisparitySum", "GraphCut"),
-    *("LogDeterminant", "MutualInformation"),
-    *("Document", "Explanation", "Limits", "Passage", "PassageIndex", "PassageSelection"),
-    *("Query", "Receipt", "Selector", "vector_function"),
+    *("FacilityLocation", "FeatureCoverage", "GraphCut", "Items", "LogDeterminant", "Mixture"),
+    *("ProbabilisticCoverage", "SetFunction", "State"),
+    *("Document", "Explanation", "Limits", "Passage", "PassageIndex", "PassageReport"),
+    *("PassageSelection", "Query", "Selector", "vector_function"),
 }
 
 
@@ -57,7 +48,7 @@ TOP = {
     [
         (dgn, TOP),
         (dgn.core.functions, FUNCTIONS),
-        (dgn.core.search, {*SEARCHES, "Step"}),
+        (dgn.core, {*SEARCHES, "Items", "SetFunction", "State", "Step"}),
         (dgn.learn, LEARN),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -147,9 +138,8 @@ def test_searches_need_no_torch(light: Path) -> None:
         "features = np.random.default_rng(0).random((30, 8))\n"
         "f = dgn.FeatureCoverage(np.ones(8))\n"
         "print(dgn.greedy(f, features, 5))\n"
-        "dgn.lazy_greedy(f, features, 5); dgn.exact(f, features, 3)\n"
-        "dgn.stochastic_greedy(f, features, 5, seed=0)\n"
-        "dgn.budgeted_greedy(f, features, np.ones(30), 3.0)\n"
+        "dgn.lazy_greedy(f, features, 5)\n"
+        "dgn.greedy(f, features, costs=np.ones(30), budget=3.0)\n"
         "import dgn.apps.cli.main\n",
     )
     assert done.returncode == 0, done.stderr

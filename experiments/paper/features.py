@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dgn.errors import BrokenInput
 from dgn.files import open_atomically
 from dgn.learn import Batch, Table
-from dgn.text import open_vectors
+from dgn.text import WordLlamaVectors
 from experiments.paper.data import Example
 
 PAPER, UNIT = "paper", "unit"
@@ -156,13 +156,13 @@ def embedder(source: str, kind: str, texts: Iterable[str]) -> Embed:
     """What embeds these texts, with the tokens of a kind of features.
 
     Args:
-        source: A file of word vectors (.vec, .vec.gz, or .zip with one .vec), or a name that
-            `dgn.text.open_vectors` knows.
+        source: A file of word vectors (.vec, .vec.gz, or .zip with one .vec), or
+            "wordllama", whose vectors come with dgn.
         kind: PAPER or UNIT.
         texts: All texts that will be embedded: of a file, only their words are kept.
     """
-    if not source.endswith((".vec", ".gz", ".zip")):
-        pooled = open_vectors(source).pooled
+    if source == "wordllama":
+        pooled = WordLlamaVectors().pooled
         return lambda some: np.asarray(pooled(some), np.float32)
     needed = {form for text in texts for word in _split(text, kind) for form in _forms(word)}
     words, vectors = _read_vectors(Path(source), needed)

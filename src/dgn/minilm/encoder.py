@@ -175,11 +175,7 @@ class MiniLMEncoder(Encoder):
         return {"family": self.family, "rank": rank, "sizes": sizes}, {**weights, **self.updates}
 
     @classmethod
-    def load(
-        cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
-    ) -> MiniLMEncoder:
-        if vectors is not None:
-            raise InvalidInput("vectors", found=repr(vectors), allowed="left out for minilm")
+    def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> MiniLMEncoder:
         require_keys(description, rank=int, sizes=dict)
         sizes = facet_sizes(description["sizes"])
         require_sizes([description["rank"]])

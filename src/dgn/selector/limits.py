@@ -42,7 +42,8 @@ class Limits:
         max_per_group: Select at most this many passages of each of the query's `groups`.
         breadth: How much it counts that the selected passages represent all passages, and do not
             repeat each other in other words: from 0, where the words of the query alone count, to
-            1, where nothing else does. None for the default.
+            1, where nothing else does. None for the default, .1; 0 for an encoder that cannot compare
+            passages, and for an objective of your own.
 
     Raises:
         InvalidInput: A value is not what is described here.

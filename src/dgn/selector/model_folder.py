@@ -40,12 +40,8 @@ _UNREADABLE = (
 )
 
 
-def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[Encoder, str]:
+def load_model(model: str | Path | None) -> tuple[Encoder, str]:
     """The encoder and the card of a model: shipped, untrained, in a folder, or on the hub."""
-    if model in (None, DEFAULT, UNTRAINED, MINILM) and vectors is not None:
-        raise InvalidInput(
-            "vectors", message="vectors can be chosen only for a model folder or a name on the hub."
-        )
     if model in (None, DEFAULT):
         return load_folder(SHIPPED)
     if not isinstance(cast("Any", model), str | Path):
@@ -57,7 +53,7 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
         return load_folder(_MODELS / MINILM)
     folder = Path(model)
     if folder.is_dir():
-        return load_folder(folder, vectors)
+        return load_folder(folder)
     name = str(model)
     if isinstance(model, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise InvalidInput(
@@ -65,28 +61,18 @@ def load_model(model: str | Path | None, vectors: str | None = None) -> tuple[En
             message=f"The folder {model} does not exist; pass a model folder, a name on the "
             "Hugging Face hub (user/name), default, untrained, or minilm.",
         )
-    folder = _fetched(name)
-    source = read_config(folder)[0].get("source", "wordllama")
-    if vectors is None and source != "wordllama":
-        # A file from elsewhere must not decide which files of this machine are opened.
-        raise InvalidInput(
-            "vectors",
-            message=f"{name} needs the vectors {source!r}; pass vectors= with your own copy.",
-        )
-    return load_folder(folder, vectors)
+    return load_folder(_fetched(name))
 
 
-def load_folder(folder: Path, vectors: str | None = None) -> tuple[Encoder, str]:
+def load_folder(folder: Path) -> tuple[Encoder, str]:
     """The encoder and the card of a folder; a missing or an additional array is an error."""
     description, _ = read_config(folder)
     card = folder / CARD
     try:
         encoder = find_encoder(description["family"]).load(
-            description, lambda shapes: read_arrays(folder, shapes), vectors
+            description, lambda shapes: read_arrays(folder, shapes)
         )
     except InvalidInput as error:
-        if vectors is not None and error.argument == "vectors":
-            raise
         raise BrokenInput(folder / CONFIG, None, message=str(error)) from error
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     return encoder, text

@@ -72,9 +72,7 @@ class Selector:
         self._objective = objective
 
     @classmethod
-    def from_pretrained(
-        cls, model: str | Path | None = None, *, vectors: str | None = None
-    ) -> Selector:
+    def from_pretrained(cls, model: str | Path | None = None) -> Selector:
         """Load a trained selector.
 
         Args:
@@ -83,12 +81,10 @@ class Selector:
                 which reads every text once (needs `dgn[minilm]`). A folder that
                 `save_pretrained` or `dgn train` wrote. Or a name on the Hugging Face hub
                 ("user/name"), which needs `dgn[hub]`.
-            vectors: Vectors to use in place of those that the model names, for a model on
-                pooled vectors whose file has moved.
         """
         from dgn.selector.model_folder import load_model
 
-        encoder, card = load_model(model, vectors)
+        encoder, card = load_model(model)
         selector = cls(encoder)
         selector.card = card
         selector.name = "default" if model is None else str(model)
@@ -302,7 +298,10 @@ class Selector:
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
         objective, items, given = with_scores(queries, objective, items, limits.score_weight, given)
-        breadth = DEFAULT_BREADTH if limits.breadth is None else limits.breadth
+        describes = type(self.encoder).contents is not Encoder.contents
+        breadth = limits.breadth
+        if breadth is None:  # an objective of the user is used as it is
+            breadth = DEFAULT_BREADTH if describes and self._objective is None else 0.0
         if breadth == 0 and given is None:
             return self._searched(queries, objective, items, limits)
         selected: list[PassageSelection] = []
@@ -310,7 +309,7 @@ class Selector:
             f, passages = of_query(queries, objective, items, row)
             present = given.of_set(row) if given is not None and query.given else None
             new = None
-            if present is not None:
+            if present is not None and describes:
                 new = without_given(self.encoder, query, passages)
             if breadth > 0:
                 f, passages, present, new = with_breadth(

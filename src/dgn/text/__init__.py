@@ -15,7 +15,13 @@
 
 from dgn.text.query import Document, Passage, Query
 from dgn.text.sentences import SentenceSpan, split_sentences
-from dgn.text.vectors import PooledVectors, SubwordVectors, TokenVectors, open_vectors, token_idf
+from dgn.text.vectors import (
+    PooledVectors,
+    SubwordVectors,
+    TokenVectors,
+    WordLlamaVectors,
+    token_idf,
+)
 from dgn.text.vocabulary import WordReader
 
 __all__ = [
@@ -26,8 +32,8 @@ __all__ = [
     "SentenceSpan",
     "SubwordVectors",
     "TokenVectors",
+    "WordLlamaVectors",
     "WordReader",
-    "open_vectors",
     "split_sentences",
     "token_idf",
 ]

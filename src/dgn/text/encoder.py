@@ -118,6 +118,8 @@ class Encoder(ABC):
     def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents | None:
         """What some passages say beyond the query, for `breadth`; None if the encoder cannot tell.
 
+        An encoder that does not override this method selects with breadth 0.
+
         Args:
             query: The query, which may have no text.
             indices: The passages that are compared; the texts that are given follow them.
@@ -157,20 +159,17 @@ class Encoder(ABC):
         )
 
     @classmethod
-    def load(
-        cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
-    ) -> Encoder:
+    def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> Encoder:
         """The encoder of a model folder.
 
         Args:
             description: What `save` returned.
             arrays: Reads the arrays of the folder, given the shape that each must have.
-            vectors: Vectors to use in place of those that the description names.
 
         Raises:
-            InvalidInput: The description does not fit, or the vectors are not available.
+            InvalidInput: The description does not fit.
         """
-        del description, arrays, vectors
+        del description, arrays
         raise InvalidInput("encoder", message=f"{cls.__name__} cannot be loaded from a folder.")
 
 

@@ -1,12 +1,7 @@
-"""Word and text vectors behind one interface, wherever they come from.
-
-open_vectors("wordllama")                  # the default: inside its wheel, no download
-open_vectors("sentence-transformers:PATH") # pooled vectors of any such model
-"""
+"""Word and text vectors behind one interface; wordllama's come inside its wheel."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import itertools
 from abc import ABC, abstractmethod
@@ -19,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.arrays import Array, Float
-from dgn.errors import DGNError, InvalidInput, require_extra
-from dgn.files import fingerprint_of, sampled_fingerprint_of
+from dgn.errors import DGNError
+from dgn.files import sampled_fingerprint_of
 from dgn.text.spelling import clean_brackets
 
 _TOKENS_PER_CHUNK = 2048
@@ -114,22 +109,6 @@ def unit_rows(matrix: NDArray[Any]) -> NDArray[Any]:
     return matrix / np.where(lengths > 0, lengths, 1)
 
 
-def open_vectors(source: str | Path) -> PooledVectors:
-    """Open vectors by name or path.
-
-    Args:
-        source: "wordllama", or "sentence-transformers:MODEL".
-    """
-    name = str(source)
-    if name == "wordllama":
-        return WordLlamaVectors()
-    if name.startswith("sentence-transformers:"):
-        return SentenceEncoder(name.partition(":")[2])
-    raise InvalidInput(
-        "vectors", found=repr(name), allowed="wordllama, or sentence-transformers:MODEL"
-    )
-
-
 @final
 class WordLlamaVectors(SubwordVectors):
     """Subword tokens: no word is unknown."""
@@ -206,42 +185,6 @@ def _package_folder() -> Path:
             "The package wordllama is not installed; install it with: pip install wordllama"
         )
     return Path(found.submodule_search_locations[0])
-
-
-@final
-class SentenceEncoder(PooledVectors):
-    """A transformer reads the whole text; it gives no token vectors.
-
-    Args:
-        model: The name or the folder of a model, or a SentenceTransformer.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self._model = _loaded(model) if isinstance(model, str) else model
-        self.dimension = int(self._model.encode([""], show_progress_bar=False).shape[1])
-        if isinstance(model, str):
-            folder = Path(model)
-            version = fingerprint_of(folder) if folder.is_dir() else model
-        else:
-            version = f"a model of this process, {id(model)}"
-        self.fingerprint = f"sentence-transformers:{version}"
-
-    def pooled(self, texts: Sequence[str]) -> Float[Array, "texts dimension"]:
-        cleaned = [clean_brackets(text) for text in texts]
-        vectors = self._model.encode(cleaned, convert_to_numpy=True, show_progress_bar=False)
-        return np.asarray(vectors, dtype=np.float32).reshape(len(cleaned), self.dimension)
-
-
-def _loaded(model: str) -> Any:
-    require_extra("sentence-transformers:MODEL", package="sentence_transformers", extra="sentences")
-    package: Any = importlib.import_module("sentence_transformers")
-    try:
-        return package.SentenceTransformer(model)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(
-            "vectors",
-            message=f"The sentence-transformers model {model!r} cannot be loaded: {error}",
-        ) from error
 
 
 def token_idf() -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ import pytest
 
 from dgn.apps.cli import select
 from dgn.apps.cli.main import main
-from dgn.errors import BrokenInput, InvalidInput, MissingExtra, StoreError
+from dgn.errors import BrokenInput, DGNError, InvalidInput, MissingExtra
 
 SELECT = ["select", "A query", "page.txt"]
 
@@ -45,7 +45,7 @@ def test_usage_errors_have_the_exit_code_2(arguments: list[str]) -> None:
     [
         (InvalidInput("k", found="0", allowed="at least 1"), 2, "k must be at least 1; got 0."),
         (BrokenInput("f.jsonl", 3, message="it is broken."), 1, "f.jsonl, line 3: it is broken."),
-        (StoreError("The store is not complete."), 1, "The store is not complete."),
+        (DGNError("The store is not complete."), 1, "The store is not complete."),
         (MissingExtra("This", package="torch", extra="train"), 1, "This requires torch"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
         (UnicodeEncodeError("ascii", "aé", 1, 2, "ordinal"), 1, "set PYTHONIOENCODING=utf-8"),

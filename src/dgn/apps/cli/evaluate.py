@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `dgn evaluate`."""
     parser.description = "Score baselines and models on the same queries with the same passages."
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help=QUERIES_HELP)
-    parser.add_argument("--vectors", default="wordllama", help="vectors of top-k, mmr, msd and dpp")
     parser.add_argument(
         "--baselines",
         nargs="*",
@@ -73,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     from dgn.data import Problems, read_rows
     from dgn.evaluation import EvaluationSet, run_comparison
 
-    baselines = [_baseline(name, options) for name in options.baselines]
+    baselines = [_baseline(name) for name in options.baselines]
     taken = [baseline.name for baseline in baselines]
     baselines += [_model(folder, options.model, taken) for folder in options.model]
     names = _checked_names(baselines)
@@ -124,7 +123,7 @@ def _checked_names(baselines: Sequence[Baseline]) -> list[str]:
     return names
 
 
-def _baseline(name: str, options: argparse.Namespace) -> Baseline:
+def _baseline(name: str) -> Baseline:
     from dgn.evaluation import (
         Bm25,
         Diversified,
@@ -150,19 +149,19 @@ def _baseline(name: str, options: argparse.Namespace) -> Baseline:
         titles = not kind.endswith("-no-title")
         return SelectorBaseline(name, selector, titles=titles, breadth=number)
     if kind in _DIVERSIFIERS:
-        return Diversified(kind, _vectors(options.vectors), 0.5 if number is None else number)
+        return Diversified(kind, _vectors(), 0.5 if number is None else number)
     if kind == "top-k":
-        return PooledTopK(_vectors(options.vectors))
+        return PooledTopK(_vectors())
     if kind == "bm25":
         return Bm25()
     return FirstPassages() if kind == "first" else TfIdf(bigrams=kind == "tfidf-bigrams")
 
 
 @cache
-def _vectors(name: str) -> PooledVectors:
-    from dgn.text import open_vectors
+def _vectors() -> PooledVectors:
+    from dgn.text import WordLlamaVectors
 
-    return open_vectors(name)
+    return WordLlamaVectors()
 
 
 def _model(folder: str, folders: Sequence[str], taken: Sequence[str]) -> Baseline:

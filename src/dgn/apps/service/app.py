@@ -41,7 +41,7 @@ from dgn.evaluation import Bm25, Diversified, PooledTopK
 from dgn.parallel import available_cores
 from dgn.selector import Limits, PassageSelection, Selector
 from dgn.selector.coverage import coverage_after
-from dgn.text import PooledVectors, open_vectors
+from dgn.text import PooledVectors, WordLlamaVectors
 from dgn.text.languages import written_words
 from dgn.text.query import Query
 
@@ -365,7 +365,7 @@ def _row(
 
 @cache
 def _vectors() -> PooledVectors:
-    return open_vectors("wordllama")
+    return WordLlamaVectors()
 
 
 def _other_methods(selection: PassageSelection) -> list[models.ComparedMethod]:

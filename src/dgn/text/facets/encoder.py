@@ -48,7 +48,7 @@ from dgn.text.facets.reading import read_queries
 from dgn.text.languages import ENGLISH, find_language, written_words
 from dgn.text.query import Passage, Query
 from dgn.text.similarity import Contents, contents_of
-from dgn.text.vectors import SubwordVectors, open_vectors, token_idf
+from dgn.text.vectors import SubwordVectors, WordLlamaVectors, token_idf
 from dgn.text.vocabulary import WordReader, WordTable
 from dgn.text.words import FUNCTION_WORDS
 from dgn.text.words import stem as english_stem
@@ -154,16 +154,10 @@ class FacetEncoder(Encoder):
         return description, arrays if is_shipped else {**arrays, "idf": self.idf}
 
     @classmethod
-    def load(
-        cls, description: Mapping[str, Any], arrays: ReadArrays, vectors: str | None
-    ) -> FacetEncoder:
+    def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> FacetEncoder:
         extended = {"languages": "english", **description}
         require_keys(extended, vectors=str, idf=str, sizes=dict, languages=str)
         wanted = facet_sizes(description["sizes"])
-        if vectors not in (None, "wordllama"):
-            raise InvalidInput(
-                "vectors", found=repr(vectors), allowed="left out; the facets need wordllama's"
-            )
         installed = default_vectors()
         if description["vectors"] != installed.fingerprint:
             raise InvalidInput(
@@ -213,9 +207,7 @@ def facet_sizes(sizes: Any) -> FacetSizes:
 
 def default_vectors() -> SubwordVectors:
     """The vectors that the facets are made for."""
-    vectors = open_vectors("wordllama")
-    assert isinstance(vectors, SubwordVectors)  # noqa: S101
-    return vectors
+    return WordLlamaVectors()
 
 
 @final
