@@ -189,12 +189,3 @@ def test_version_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out.strip() == f"dgn {dgn.__version__}"
-
-
-def test_shape_checks_are_on_in_the_tests() -> None:
-    from jaxtyping import TypeCheckError
-
-    from dgn.core.greedy import one_hot
-
-    with pytest.raises(TypeCheckError):
-        one_hot(np.ones((2, 2), dtype=int), 3)

@@ -1,4 +1,8 @@
-"""What was selected once is still selected: on a thousand instances, and for forty claims."""
+"""What was selected once is still selected: on a thousand instances, and for forty claims.
+
+The sets were recorded at d973326, before there was breadth; its "exact" and "stochastic_greedy" are
+not in the library any more.
+"""
 
 import itertools
 import json
@@ -18,7 +22,13 @@ RECORDED = Path(__file__).parent / "recorded"
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.jsonl"
 RECORDED_KINDS = list(KINDS)[:9]
 """The functions that there were when the sets were recorded."""
-EQUAL = {(41, "budgeted_greedy")}
+RECORDED_NAMES = {
+    "greedy": "greedy",
+    "lazy_greedy": "lazy_greedy",
+    "budgeted_greedy": "greedy, budget",
+    "top_k": "top_k",
+}
+EQUAL = {(41, "greedy, budget")}
 """One item is worth what greedy's two are, up to the last digit: either of them may be selected."""
 
 
@@ -31,9 +41,7 @@ def search(seed: int) -> dict[str, Selection]:
     return {
         "greedy": dgn.greedy(f, features, k),
         "lazy_greedy": dgn.lazy_greedy(f, features, k),
-        "stochastic_greedy": dgn.stochastic_greedy(f, features, k, seed=seed),
-        "budgeted_greedy": dgn.budgeted_greedy(f, features, costs, budget),
-        "exact": dgn.exact(f, features, k),
+        "greedy, budget": dgn.greedy(f, features, costs=costs, budget=budget),
         "top_k": dgn.top_k(features.sum(1), k),
     }
 
@@ -42,7 +50,10 @@ def test_every_maximizer_finds_the_recorded_sets() -> None:
     recorded = np.load(RECORDED / "maximizers.npz")
     for seed in range(0, 1000, 6):  # all of them take half a minute
         found = search(seed)
-        for place, name in enumerate(recorded["names"].tolist()):
+        for place, recorded_name in enumerate(recorded["names"].tolist()):
+            name = RECORDED_NAMES.get(recorded_name)
+            if name is None:
+                continue
             indices = recorded["indices"][seed, place]
             selection, count = found[name], int((indices >= 0).sum())
             if (seed, name) not in EQUAL:
@@ -74,7 +85,7 @@ def test_every_limit_selects_the_recorded_passages() -> None:
         for query in queries
     ]
     for recorded in json.loads((RECORDED / "selections.json").read_text()):
-        limits = dgn.Limits(**recorded["limits"])
+        limits = dgn.Limits(**recorded["limits"], breadth=0)
         found = shipped().select_queries(scored if recorded["scores"] else queries, limits)
         for one, (indices, gains, coverage) in zip(found, recorded["selections"], strict=True):
             assert list(one.indices) == indices, limits

@@ -13,26 +13,18 @@ import numpy as np
 import pytest
 
 import dgn
-from compiled import KINDS, function_of, needs_kernels
-from dgn.core import (
-    budgeted_greedy,
-    exact,
-    greedy,
-    lazy_greedy,
-    stochastic_greedy,
-    top_k,
-)
+from compiled import KINDS, function_of, native_greedy, needs_kernels
+from dgn.core import greedy, lazy_greedy, top_k
 from dgn.core.functions import FeatureCoverage, Items, Power, ProbabilisticCoverage
-from dgn.errors import InvalidInput, SearchTooLarge
+from dgn.errors import InvalidInput
 
 CLAIMS = Path(__file__).parents[2] / "samples" / "claims.jsonl"
 
 SEARCHES = {
     "greedy": lambda f, items, _, k: greedy(f, items, k),
     "lazy": lambda f, items, _, k: lazy_greedy(f, items, k),
-    "stochastic": lambda f, items, _, k: stochastic_greedy(f, items, k),
-    "budgeted": lambda f, items, costs, _: budgeted_greedy(f, items, costs, 9.0),
-    "budgeted, k": lambda f, items, costs, k: budgeted_greedy(f, items, costs, 9.0, k=k),
+    "budget": lambda f, items, costs, _: greedy(f, items, costs=costs, budget=9.0),
+    "budget, k": lambda f, items, costs, k: greedy(f, items, k, costs=costs, budget=9.0),
 }
 
 
@@ -57,8 +49,8 @@ def test_a_set_alone_is_the_same_set_in_any_batch(
     kind: int, dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed, (more, wider, threads) in enumerate([(0, 30, 1), (40, 1, 3)]):
-        monkeypatch.setattr("dgn.core.native.greedy._WORK_PER_THREAD", 1)
-        monkeypatch.setattr("dgn.core.native.greedy.available_cores", lambda n=threads: n)
+        monkeypatch.setattr(native_greedy, "_WORK_PER_THREAD", 1)
+        monkeypatch.setattr(native_greedy, "available_cores", lambda n=threads: n)
         sets = ragged(seed, dtype)
         items = max(len(one) for one, _, _ in sets) + more
         width = max(one.shape[1] for one, _, _ in sets) + wider
@@ -75,7 +67,11 @@ def test_a_set_alone_is_the_same_set_in_any_batch(
             together = search(function_of(kind, weights), batch, costs, 7)
             for row, (own, its_weights, its_costs) in enumerate(sets):
                 alone = search(function_of(kind, its_weights), own, its_costs, 7)
-                assert together[row] == alone, name
+                if name == "lazy":  # a batch is searched by greedy, with sums of its own
+                    assert together[row].indices == alone.indices
+                    assert together[row].gains == pytest.approx(alone.gains, rel=1e-6)
+                else:
+                    assert together[row] == alone, name
 
 
 def test_a_query_alone_is_the_same_query_in_any_batch() -> None:
@@ -114,7 +110,7 @@ def test_a_budget_of_any_size_is_kept_and_its_certificate_holds(
     f = FeatureCoverage(concave=Power(1.0))
     for seed in range(150):
         features, costs, budget = full_range(seed)
-        found = budgeted_greedy(f, features, costs, budget)
+        found = greedy(f, features, costs=costs, budget=budget)
         prices, worth = list(map(Fraction, costs)), [Fraction(row.sum()) for row in features]
         sets = [
             chosen
@@ -180,7 +176,7 @@ def test_arrays_in_any_layout_give_the_same_result(kind: int) -> None:
         for layout, change in GOOD_FEATURES.items():
             found = search(function_of(kind, None), change(features), np.ones(9), 4)
             assert found.indices == wanted.indices, (name, layout)
-            assert found.certificate.ratio == pytest.approx(wanted.certificate.ratio), layout
+            assert found.certificate.ratio >= wanted.certificate.ratio * (1 - 1e-6), layout
 
 
 @pytest.mark.parametrize(
@@ -206,22 +202,18 @@ def test_weights_that_are_no_weights_are_refused(weights: np.ndarray) -> None:
 def test_arguments_that_are_no_numbers_are_refused() -> None:
     f, features = FeatureCoverage(), np.ones((4, 3))
     for k in (0, -1, True):
-        for search in (greedy, lazy_greedy, stochastic_greedy, exact):
+        for search in (greedy, lazy_greedy):
             with pytest.raises(InvalidInput, match="k must be"):
                 search(f, features, k)
         with pytest.raises(InvalidInput, match="k must be"):
             top_k(np.ones(3), k)
-    with pytest.raises(InvalidInput, match="seed"):
-        stochastic_greedy(f, features, 2, seed=-1)
-    with pytest.raises(InvalidInput, match="max_nodes"):
-        exact(f, features, 2, max_nodes=0)
     for costs in (np.zeros(4), np.full(4, np.nan), np.ones(3), np.ones(4, complex), ["a"] * 4):
         with pytest.raises(InvalidInput, match="cost"):
-            budgeted_greedy(f, features, costs, 2.0)
+            greedy(f, features, costs=costs, budget=2.0)
     for budget in (0.0, -1.0, math.nan, math.inf, "a", 1j, [1.0, 2.0]):
         with pytest.raises(InvalidInput, match="budget"):
-            budgeted_greedy(f, features, np.ones(4), budget)
-    assert all(len(search(f, features, 2**70)) == 4 for search in (greedy, lazy_greedy, exact))
+            greedy(f, features, costs=np.ones(4), budget=budget)
+    assert all(len(search(f, features, 2**70)) == 4 for search in (greedy, lazy_greedy))
 
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -252,9 +244,8 @@ def broken(form: str, name: str, place: int, value: int) -> object:
 def test_a_matrix_with_broken_indices_is_refused(
     form: str, name: str, place: int, value: int
 ) -> None:
-    for search in (greedy, lazy_greedy, stochastic_greedy):
-        with pytest.raises(InvalidInput, match=r"items\.(indices|indptr|row|col) must be"):
-            search(FeatureCoverage(), broken(form, name, place, value), 3)
+    with pytest.raises(InvalidInput, match=r"items\.(indices|indptr|row|col) must be"):
+        lazy_greedy(FeatureCoverage(), broken(form, name, place, value), 3)
 
 
 @needs_kernels
@@ -276,12 +267,12 @@ def test_a_matrix_with_broken_arrays_is_refused() -> None:
         changed(data=np.array([1, 1, np.nan, 1])),
     ):
         with pytest.raises(InvalidInput, match=r"items|sparse matrix"):
-            greedy(FeatureCoverage(), matrix, 2)
+            lazy_greedy(FeatureCoverage(), matrix, 2)
     f = ProbabilisticCoverage()
     context = f.empty(Items(np.ones((1, 4))))
     context.level[0, 2] = np.nan
     with pytest.raises(InvalidInput, match="context"):
-        greedy(f, sparse.csr_array(np.eye(4)), 2, context=context)
+        lazy_greedy(f, sparse.csr_array(np.eye(4)), 2, context=context)
 
 
 @needs_kernels
@@ -289,20 +280,10 @@ def test_indices_in_any_order_and_repeated_ones_are_sums() -> None:
     matrix = sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.5, 0.0, 4.0]]))
     assert matrix.has_canonical_format, "the matrix remembers this"
     matrix.indices[:] = [1, 0, 2, 2]
-    found = greedy(FeatureCoverage(concave=Power(1.0)), matrix, 2)
-    assert found == greedy(FeatureCoverage(concave=Power(1.0)), matrix.toarray(), 2)
+    found = lazy_greedy(FeatureCoverage(concave=Power(1.0)), matrix, 2)
+    assert found == lazy_greedy(FeatureCoverage(concave=Power(1.0)), matrix.toarray(), 2)
     assert found.gains == (4.5, 3.0)
     assert matrix.indices.tolist() == [1, 0, 2, 2], "the caller's matrix is not changed"
-
-
-def test_an_exact_search_has_bounded_memory() -> None:
-    features = np.random.default_rng(0).gamma(0.5, size=(5000, 8))
-    with pytest.raises(SearchTooLarge, match=r"of 5,000 items .* use lazy_greedy"):
-        exact(FeatureCoverage(), features, 4)
-    # Items that no better set can have are left out, so that this is a small search.
-    features[20:] *= 1e-3
-    f = FeatureCoverage(concave=Power(0.95))
-    assert exact(f, features, 4).indices == exact(f, features[:20], 4).indices
 
 
 @pytest.mark.parametrize("kind", KINDS)

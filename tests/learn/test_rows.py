@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import dgn
-from dgn.data import Example
+from dgn.data import Example, read_rows
 from dgn.errors import InvalidInput
+from dgn.evaluation import EvaluationSet, SelectorBaseline
 from dgn.learn.card import rows_verdict
 from dgn.learn.rows import LEAST_ROWS, RowsResult, divide, settings_for, train_on_rows
 from dgn.selector.model_folder import WEIGHTS, read_config
@@ -43,12 +44,28 @@ def test_the_folder_says_what_it_was_trained_on(trained: RowsResult) -> None:
 
 
 def test_the_start_is_measured_as_it_selects(trained: RowsResult) -> None:
-    """The first epoch is measured by the module, the table by the selector."""
+    """The first epoch is measured by the module, without breadth; the table by the selector."""
     start = trained.table[0]
     assert start.name == "start"
-    means = [interval.mean for interval in start.recalls]
-    # At larger k, equal passages are in another order.
-    np.testing.assert_allclose(trained.epochs[0].recalls[:2], means[:2], atol=0.06)
+    data = EvaluationSet(tuple(read_rows(trained.folder.with_name("rows.jsonl"))))
+    untrained = dgn.Selector.from_pretrained("untrained")
+    for breadth, recalls in (
+        (0, trained.epochs[0].recalls),
+        (None, [r.mean for r in start.recalls]),
+    ):
+        selected = SelectorBaseline("untrained", untrained, breadth=breadth).select(data.queries, 3)
+        means = [data.recalls_at(k, selected).mean() for k in (1, 3)]
+        # At larger k, equal passages are in another order.
+        np.testing.assert_allclose(recalls[:2], means, atol=0.06)
+
+
+def test_the_model_has_the_breadth_that_suits_its_rows(trained: RowsResult) -> None:
+    """Here, three of the sentences are alike, and gold is the one that is like no other."""
+    assert trained.table[-1].recalls[0].mean == 1
+    assert dgn.Selector.from_pretrained(trained.folder).encoder.breadth in (0.0, 0.1, 0.3, 0.6)
+    _, training = read_config(trained.folder)
+    assert training is not None
+    assert training["breadth"] == dgn.Selector.from_pretrained(trained.folder).encoder.breadth
 
 
 def test_labels_without_meaning_leave_the_start(tmp_path: Path) -> None:

@@ -156,8 +156,8 @@ def test_other_words_are_near_and_never_covered() -> None:
 
 def test_descriptions_that_do_not_fit_are_refused() -> None:
     load, sizes = MiniLMEncoder.load, {"projection": 0, "hidden": 0, "relevance": 0}
+    described = {"family": "minilm", "rank": 3, "sizes": {"dimension": 256, **sizes}}
     with pytest.raises(InvalidInput, match="dimension must be 384"):
-        described = {"family": "minilm", "rank": 3, "sizes": {"dimension": 256, **sizes}}
         load(described, lambda _: {})
     with pytest.raises(InvalidInput, match="a description with the keys"):
         load({"family": "minilm", "rank": 3, "before": 32, "after": 24}, lambda _: {})

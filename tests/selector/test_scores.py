@@ -131,7 +131,7 @@ def test_nearly_the_same_vector_covers_the_same() -> None:
     vectors = np.array([[1.0, 0.1, 0, 0], [1.0, 0.11, 0, 0], [0.1, 1.0, 0, 0], [0, 0, 1, 0]])
     texts = ["Alpha.", "Beta.", "Gamma.", "Delta."]
     found = untrained().select(
-        "Zeta?", texts, k=4, query_embedding=query, embeddings=vectors, score_weight=1
+        "Zeta?", texts, k=4, query_embedding=query, embeddings=vectors, score_weight=1, breadth=0
     )
     assert set(found.indices[:2]) in ({0, 2}, {1, 2}), "not both of the twins"
     assert 3 not in found.indices, "it adds nothing"

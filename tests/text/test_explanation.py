@@ -91,7 +91,7 @@ def test_what_each_passage_covers_by_itself_is_known(selection: dgn.PassageSelec
 def test_the_passages_that_are_not_listed_are_counted() -> None:
     lakes = [f"The bridge of the lake {name}." for name in ("Orr", "Hest", "Corran", "Lann", "Tay")]
     page = ["The bridge opened in 1890.", "THE BRIDGE opened in 1890!", *lakes, "Cows."]
-    text = str(untrained().select("The bridge opened in 1890", page, k=1).explain())
+    text = str(untrained().select("The bridge opened in 1890", page, k=1, breadth=0).explain())
     assert len(re.findall(r"^    \[\d\]", text, re.MULTILINE)) == 3
     assert text.splitlines()[-1].startswith("    and 2 more with smaller gains; ")
     assert text.endswith("1 repeated another one")
@@ -134,7 +134,7 @@ def test_line_breaks_of_passages_do_not_break_lines() -> None:
 
 
 def test_selection_without_a_gain_is_described_as_such() -> None:
-    found = untrained().select("Bananas ripen", ["Postgres stores rows."], k=1)
+    found = untrained().select("Bananas ripen", ["Postgres stores rows."], k=1, breadth=0)
     assert found.to_dict()["coverage"] < 0.2
     text = str(found.explain())
     assert "nothing was selected" in text

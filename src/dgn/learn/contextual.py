@@ -44,5 +44,5 @@ class ContextualStart(Start):
     def network(self, layers: int, dropout: float) -> FacetNetwork:
         return FacetNetwork(FacetModule(self._encoder.weights, dropout), UnfoldedGreedy(layers))
 
-    def encoder(self, weights: Mapping[str, NDArray[Any]]) -> MiniLMEncoder:
-        return MiniLMEncoder(FacetWeights(**weights), self._encoder.updates)
+    def encoder(self, weights: Mapping[str, NDArray[Any]], breadth: float) -> MiniLMEncoder:
+        return MiniLMEncoder(FacetWeights(**weights), self._encoder.updates, breadth=breadth)

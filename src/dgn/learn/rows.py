@@ -46,6 +46,8 @@ _KIND = "own labels"
 _PASSAGES_PER_RUN = 4_000_000
 _PARTS, _MANY_ROWS, _PARTS_OF_MANY = 5, 2000, 10
 _QUERIES_PER_EVALUATION = 64
+_BREADTHS = (0.0, 0.1, 0.3, 0.6)
+"""Which of them suits the rows is found by cross-validation."""
 _TEXT_OF_ITS_OWN = 40
 """Two rows with a gold passage of this many characters in common are about one document."""
 
@@ -159,7 +161,7 @@ def train_on_rows(
     table = origin.table(used, lambda read: on_read(read, len(used)))
     run = _CrossValidation(origin, config, table, used)
     stopped = run.learn(on_epoch)
-    measured, is_better = _measured(origin, run, config.eval_ks)
+    measured, is_better, breadth = _measured(origin, run, config.eval_ks)
     chosen = run.picks[0].epoch
     result = RowsResult(
         folder,
@@ -175,7 +177,7 @@ def train_on_rows(
     )
     encoder = origin.selector.encoder
     if result.best_epoch:
-        encoder = origin.encoder(run.picks[0].arrays)
+        encoder = origin.encoder(run.picks[0].arrays, breadth)
     training = {
         "kind": _KIND,
         "rows": {path.name: fingerprint_of(path) for path in files},
@@ -185,6 +187,7 @@ def train_on_rows(
         "dropout": DROPOUT,
         "fit": asdict(config),
         "best_epoch": result.best_epoch,
+        "breadth": encoder.breadth,
         "epochs_done": len(result.epochs) - 1,
         "recall": {row.name: [asdict(interval) for interval in row.recalls] for row in measured},
     }
@@ -402,25 +405,36 @@ class _CrossValidation:
 
 def _measured(
     start: Start, run: _CrossValidation, ks: Sequence[int]
-) -> tuple[tuple[Measured, ...], bool]:
+) -> tuple[tuple[Measured, ...], bool, float]:
     """The start, baselines and the trained networks on the same rows, and whether training helped.
 
-    Training helped if the mean gain over the start is larger than its standard error.
+    Training helped if the mean gain over the start is larger than its standard error. The trained
+    networks select with the breadth that is best on the rows of the other parts; the model has the
+    one that is best on all of them, which is returned, too.
     """
     data = run.data
-    trained = np.zeros((len(data.examples), max(ks)), np.int64)
+    by_breadth = np.full((len(_BREADTHS), len(ks), len(data.examples)), np.nan)
     for pick in run.picks[1:]:
         rows = np.flatnonzero(pick.reports)
-        baseline = SelectorBaseline("trained", Selector(start.encoder(pick.arrays)))
-        trained[rows] = baseline.select([data.examples[row].query for row in rows], max(ks))
+        selector = Selector(start.encoder(pick.arrays, 0.0))
+        queries = [data.examples[row].query for row in rows]
+        for number, breadth in enumerate(_BREADTHS):
+            selected = np.full((len(data.examples), max(ks)), -1, np.int64)
+            baseline = SelectorBaseline("trained", selector, breadth=breadth)
+            selected[rows] = baseline.select(queries, max(ks))
+            by_breadth[number][:, rows] = [data.recalls_at(k, selected)[rows] for k in ks]
     reported = np.any([pick.reports for pick in run.picks], axis=0)
+    trained = np.zeros((len(ks), len(data.examples)))
+    for pick in run.picks[1:]:
+        best = _best(by_breadth[:, :, reported & ~pick.reports])
+        trained[:, pick.reports] = by_breadth[best][:, pick.reports]
     queries = [data.examples[row].query for row in np.flatnonzero(reported)]
     recalls: dict[str, NDArray[np.float64]] = {}
     for baseline in _baselines(start):
         selected = np.full((len(data.examples), max(ks)), -1, np.int64)
         selected[reported] = baseline.select(queries, max(ks))
         recalls[baseline.name] = np.stack([data.recalls_at(k, selected)[reported] for k in ks])
-    recalls["trained"] = np.stack([data.recalls_at(k, trained)[reported] for k in ks])
+    recalls["trained"] = trained[:, reported]
     gain = (recalls["trained"] - recalls["start"]).mean(axis=0)
     is_better = bool(gain.mean() > gain.std() / math.sqrt(len(gain)))
     table = tuple(
@@ -431,7 +445,13 @@ def _measured(
         )
         for name, rows in recalls.items()
     )
-    return table, is_better
+    return table, is_better, _BREADTHS[_best(by_breadth[:, :, reported])]
+
+
+def _best(by_breadth: NDArray[np.float64]) -> int:
+    """The largest breadth with the highest mean recall, of [breadths, ks, rows]."""
+    means = by_breadth.mean(axis=(1, 2))
+    return int(np.flatnonzero(means == means.max())[-1])
 
 
 def _baselines(start: Start) -> list[Baseline]:

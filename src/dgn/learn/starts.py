@@ -56,7 +56,7 @@ class Start(ABC):
         """The network at the start."""
 
     @abstractmethod
-    def encoder(self, weights: Mapping[str, NDArray[Any]]) -> Encoder:
+    def encoder(self, weights: Mapping[str, NDArray[Any]], breadth: float) -> Encoder:
         """The encoder with weights that `network.encoder` has learned, by their names there."""
 
 
@@ -114,10 +114,10 @@ class FacetStart(Start):
     def network(self, layers: int, dropout: float) -> FacetNetwork:
         return FacetNetwork(FacetModule(self._weights, dropout), UnfoldedGreedy(layers))
 
-    def encoder(self, weights: Mapping[str, NDArray[Any]]) -> FacetEncoder:
+    def encoder(self, weights: Mapping[str, NDArray[Any]], breadth: float) -> FacetEncoder:
         languages = "english" if self._is_english else "any"
-        learned, encoder = FacetWeights(**weights), self._encoder
-        return FacetEncoder(learned, encoder.vectors, encoder.idf, languages=languages)
+        learned, own = FacetWeights(**weights), self._encoder
+        return FacetEncoder(learned, own.vectors, own.idf, languages=languages, breadth=breadth)
 
 
 def _with_network(weights: FacetWeights) -> FacetWeights:

@@ -8,9 +8,10 @@ weights when the model is loaded.
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, final
 
 import numpy as np
@@ -28,7 +29,15 @@ from dgn.minilm.reading import (
     map_names,
     update_shapes,
 )
-from dgn.text.encoder import Encoder, Facet, ReadArrays, require_keys, require_sizes
+from dgn.text.encoder import (
+    DEFAULT_BREADTH,
+    Encoder,
+    Facet,
+    ReadArrays,
+    checked_breadth,
+    require_keys,
+    require_sizes,
+)
 from dgn.text.facets.encoder import (
     Formula,
     default_vectors,
@@ -61,6 +70,7 @@ class MiniLMEncoder(Encoder):
         updates: What was trained of the transformer, by name: for each linear map `NAME.down`,
             [rank, inputs], and `NAME.up`, [outputs, rank], whose product is added to its weight.
             Empty for MiniLM as it was published.
+        breadth: What a selector takes if its caller says nothing.
     """
 
     family = "minilm"
@@ -79,8 +89,14 @@ class MiniLMEncoder(Encoder):
     request_tokens = 40_000
 
     def __init__(
-        self, weights: FacetWeights, updates: Mapping[str, NDArray[Any]] | None = None
+        self,
+        weights: FacetWeights,
+        updates: Mapping[str, NDArray[Any]] | None = None,
+        *,
+        breadth: float = DEFAULT_BREADTH,
     ) -> None:
+        self.breadth = checked_breadth(breadth)
+        self._last = threading.local()
         self.weights, self.updates = weights, dict(updates or {})
         self._texts = TextReader(read_weights(_products(self.updates)))
         self._pieces = WordPieces()
@@ -106,6 +122,7 @@ class MiniLMEncoder(Encoder):
         """English queries against their passages; training reads each query once in this way."""
         words, table, _ = read_queries(self.reader, queries)
         vectors = self.embed([texts_of(query)[0] for query in queries])
+        self.keep(queries, [own.wholes for own in vectors])
         return [contextual(one, table, own) for one, own in zip(words, vectors, strict=True)]
 
     def encode_matches(self, matched: Sequence[ContextualMatches]) -> tuple[FeatureCoverage, Items]:
@@ -146,8 +163,21 @@ class MiniLMEncoder(Encoder):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(tokens) for tokens in self._pieces(texts, 10**9)]
 
+    def keep(self, queries: Sequence[Query], wholes: Sequence[NDArray[np.float32]]) -> None:
+        """Keep the vectors of queries and of their passages that this thread has read last."""
+        self._last.read = (queries, wholes)
+
     def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents:
-        return contents_of(self.reader, query, indices)
+        contents = contents_of(self.reader, query, indices)
+        queries, wholes = getattr(self._last, "read", ((), ()))
+        for one, vectors in zip(queries, wholes, strict=True):
+            if one is query:
+                read = vectors[[0, *(indices + 1)]]
+                if query.given:
+                    (given,) = self.embed([[passage.text for passage in query.given]])
+                    read = np.concatenate([read, given.wholes])
+                return replace(contents, vectors=read)
+        return contents  # what was not read has words alone: another language, or no query
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:
@@ -172,11 +202,15 @@ class MiniLMEncoder(Encoder):
         rank = next((len(a) for n, a in self.updates.items() if n.endswith(".down")), 0)
         weights = {f"facets.{name}": np.asarray(w) for name, w in vars(self.weights).items()}
         sizes = asdict(self.weights.sizes)
-        return {"family": self.family, "rank": rank, "sizes": sizes}, {**weights, **self.updates}
+        description: dict[str, Any] = {"family": self.family, "rank": rank, "sizes": sizes}
+        if self.breadth != DEFAULT_BREADTH:
+            description["breadth"] = self.breadth
+        return description, {**weights, **self.updates}
 
     @classmethod
     def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> MiniLMEncoder:
-        require_keys(description, rank=int, sizes=dict)
+        breadth = {"breadth": DEFAULT_BREADTH} | dict(description)
+        require_keys(breadth, rank=int, sizes=dict, breadth=float)
         sizes = facet_sizes(description["sizes"])
         require_sizes([description["rank"]])
         if sizes.dimension != DIMENSION:
@@ -187,7 +221,7 @@ class MiniLMEncoder(Encoder):
         weights = {f"facets.{name}": shape for name, shape in shapes_of(sizes).items()}
         stored = arrays({**weights, **update_shapes(description["rank"])})
         facets = {name.removeprefix("facets."): stored.pop(name) for name in weights}
-        return cls(FacetWeights(**facets), stored)
+        return cls(FacetWeights(**facets), stored, breadth=breadth["breadth"])
 
 
 def _products(updates: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:

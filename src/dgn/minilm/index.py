@@ -138,6 +138,7 @@ class IndexedVectors(PreparedPassages):
             ]
         )
         wholes = np.concatenate([asked.wholes, arrays["wholes"][indices]])
+        self._encoder.keep([query], [wholes])
         vectors = TextVectors(asked.words, wholes, cosines)
         return self._encoder.encode_matches([contextual(words, table, vectors)])
 

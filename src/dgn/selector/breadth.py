@@ -35,15 +35,20 @@ words. With 1, three copies of one story outvote it."""
 
 def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Contents:
     """What the query, some of its passages, and the given texts say."""
-    contents = encoder.contents(query, indices)
+    contents = _contents(encoder, query, indices)
     if contents is None:
         name = type(encoder).__name__
         raise InvalidInput(
             "breadth",
             message=f"{name} does not say what passages are about (Encoder.contents), which "
-            "breadth above 0, given texts and selecting without a query need.",
+            "breadth above 0 and selecting without a query need.",
         )
-    if query.embeddings is None:
+    return contents
+
+
+def _contents(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Contents | None:
+    contents = encoder.contents(query, indices)
+    if contents is None or query.embeddings is None:
         return contents
     vectors = np.zeros((len(contents.start) - 1, query.embeddings.shape[1]), np.float32)
     rows = indices + 1
@@ -54,9 +59,8 @@ def contents_of_query(encoder: Encoder, query: Query, indices: NDArray[np.int64]
 
 def without_given(encoder: Encoder, query: Query, items: Items) -> Items:
     """The passages of a query, each with the part of its features that no given text has said."""
-    indices = np.arange(len(query.passages))
-    copied = contents_of_query(encoder, query, indices).copies_of_given()
-    if not copied.any():
+    contents = _contents(encoder, query, np.arange(len(query.passages)))
+    if contents is None or not (copied := contents.copies_of_given()).any():
         return items
     left = np.ones((1, items.size, 1), items.features.dtype)
     left[0, : len(copied), 0] = 1 - copied
@@ -97,8 +101,7 @@ def with_breadth(
     def widened(part: Items, more: NDArray[Any]) -> Items:
         return Items(np.concatenate([part.features, more], axis=2), part.mask)
 
-    everything = np.asarray(items.mask, items.features.dtype)
-    whole = objective.value(objective.add(items, objective.empty(items), everything)).item()
+    whole = _value_of_all(objective, items)
     weights = np.array([[0.0, 1.0]])
     if breadth < 1 and whole > 0:
         weights = np.array([[1.0, breadth / (1 - breadth) * whole / float(relevance.sum())]])
@@ -145,6 +148,20 @@ def _most_promising(query: Query, objective: SetFunction, items: Items) -> NDArr
     gains = np.where(items.mask[0], gains, -1)
     gains[list(query.pinned)] = np.inf
     return np.sort(np.argsort(-gains, kind="stable")[:MOST_COMPARED])
+
+
+def _value_of_all(objective: SetFunction, items: Items) -> float:
+    """F(V); without the columns that pad a batch, by whose number NumPy rounds sums."""
+    if isinstance(objective, FeatureCoverage) and np.ndim(objective.weights) == 2:
+        counts = np.flatnonzero(np.asarray(objective.weights)[0])
+        target = objective.target
+        if target is not None:
+            target = np.broadcast_to(target, (1, items.features.shape[2]))[:, counts]
+        weights = np.asarray(objective.weights)[:, counts]
+        objective = replace(objective, weights=weights, target=target)
+        items = Items(items.features[:, :, counts], items.mask)
+    everything = np.asarray(items.mask, items.features.dtype)
+    return objective.value(objective.add(items, objective.empty(items), everything)).item()
 
 
 def _with_weights(objective: SetFunction, width: int) -> SetFunction:

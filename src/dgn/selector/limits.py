@@ -12,10 +12,6 @@ from dgn.errors import InvalidInput
 
 DEFAULT_K = 5
 
-DEFAULT_BREADTH = 0.1
-"""The largest of 0, .05, .1, .2, .3 that costs less than .005 of recall at 5 on the training parts
-of 51 sets: experiments/aspects.py."""
-
 
 @dataclass(frozen=True, repr=False)
 class Limits:
@@ -42,8 +38,8 @@ class Limits:
         max_per_group: Select at most this many passages of each of the query's `groups`.
         breadth: How much it counts that the selected passages represent all passages, and do not
             repeat each other in other words: from 0, where the words of the query alone count, to
-            1, where nothing else does. None for the default, .1; 0 for an encoder that cannot compare
-            passages, and for an objective of your own.
+            1, where nothing else does. None for what the model says: .1 for the shipped ones, and
+            what suits the rows for a trained one. With an objective of your own, it is 0.
 
     Raises:
         InvalidInput: A value is not what is described here.

@@ -16,7 +16,7 @@ from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
 from dgn.selector.breadth import with_breadth, without_given, without_query
-from dgn.selector.limits import DEFAULT_BREADTH, LimitArguments, Limits, integer
+from dgn.selector.limits import LimitArguments, Limits, integer
 from dgn.selector.result import PassageSelection
 from dgn.selector.scores import with_scores
 from dgn.selector.search import (
@@ -298,10 +298,9 @@ class Selector:
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
         objective, items, given = with_scores(queries, objective, items, limits.score_weight, given)
-        describes = type(self.encoder).contents is not Encoder.contents
         breadth = limits.breadth
         if breadth is None:  # an objective of the user is used as it is
-            breadth = DEFAULT_BREADTH if describes and self._objective is None else 0.0
+            breadth = self.encoder.breadth if self._objective is None else 0.0
         if breadth == 0 and given is None:
             return self._searched(queries, objective, items, limits)
         selected: list[PassageSelection] = []
@@ -309,7 +308,7 @@ class Selector:
             f, passages = of_query(queries, objective, items, row)
             present = given.of_set(row) if given is not None and query.given else None
             new = None
-            if present is not None and describes:
+            if present is not None:
                 new = without_given(self.encoder, query, passages)
             if breadth > 0:
                 f, passages, present, new = with_breadth(

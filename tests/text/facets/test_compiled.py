@@ -114,7 +114,7 @@ def test_weights_that_were_learned_from_any_language_are_used_for_it() -> None:
     assert ours.weights.shape != fixed.weights.shape
     description, arrays = learned.save()
     assert description["languages"] == "any"
-    loaded = FacetEncoder.load(description, lambda _: dict(arrays), None)
+    loaded = FacetEncoder.load(description, lambda _: dict(arrays))
     np.testing.assert_array_equal(encoded(loaded, [german])[0].weights, ours.weights)
     with pytest.raises(dgn.InvalidInput, match="languages must be english or any"):
         FacetEncoder(languages="all")

@@ -16,9 +16,11 @@ from dgn.core.functions import FeatureCoverage, Items, SetFunction
 from dgn.core.native.facets import FacetKernel
 from dgn.errors import InvalidInput
 from dgn.text.encoder import (
+    DEFAULT_BREADTH,
     Encoder,
     Facet,
     ReadArrays,
+    checked_breadth,
     require_keys,
     require_sizes,
 )
@@ -67,6 +69,7 @@ class FacetEncoder(Encoder):
             dgn.
         languages: "english" if the weights are for English alone, and other languages use fixed
             ones; "any" if they were learned from other languages, too.
+        breadth: What a selector takes if its caller says nothing.
     """
 
     family = "facets"
@@ -89,7 +92,9 @@ class FacetEncoder(Encoder):
         idf: NDArray[np.float32] | None = None,
         *,
         languages: str = "english",
+        breadth: float = DEFAULT_BREADTH,
     ) -> None:
+        self.breadth = checked_breadth(breadth)
         self.vectors = default_vectors() if vectors is None else vectors
         self.idf = token_idf() if idf is None else idf
         untrained = untrained_weights(self.vectors.dimension)
@@ -151,12 +156,14 @@ class FacetEncoder(Encoder):
         arrays = {name: np.asarray(w) for name, w in vars(self.weights).items()}
         if self._languages != "english":
             description["languages"] = self._languages
+        if self.breadth != DEFAULT_BREADTH:
+            description["breadth"] = self.breadth
         return description, arrays if is_shipped else {**arrays, "idf": self.idf}
 
     @classmethod
     def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> FacetEncoder:
-        extended = {"languages": "english", **description}
-        require_keys(extended, vectors=str, idf=str, sizes=dict, languages=str)
+        extended = {"languages": "english", "breadth": DEFAULT_BREADTH, **description}
+        require_keys(extended, vectors=str, idf=str, sizes=dict, languages=str, breadth=float)
         wanted = facet_sizes(description["sizes"])
         installed = default_vectors()
         if description["vectors"] != installed.fingerprint:
@@ -175,8 +182,8 @@ class FacetEncoder(Encoder):
         extra = {} if description["idf"] == "shipped" else {"idf": (len(installed.table),)}
         weights = arrays({**shapes_of(wanted), **extra})
         idf = weights.pop("idf").astype(np.float32) if extra else None
-        languages = extended["languages"]
-        return cls(FacetWeights(**weights), installed, idf, languages=languages)
+        own = {name: extended[name] for name in ("languages", "breadth")}
+        return cls(FacetWeights(**weights), installed, idf, **own)
 
 
 def word_facets(query: Query) -> tuple[Facet, ...]:
