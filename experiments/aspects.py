@@ -46,6 +46,7 @@ from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, SetFunc
 from dgn.evaluation.metrics import holm_p_values, paired_comparison
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import relevance_loss
+from experiments.made import made_by
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "aspects"
 RESULTS = Path(__file__).parent / "results" / "aspects"
@@ -282,8 +283,8 @@ def train(
     network.temperature = TEMPERATURE_SHARE * float(first)
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE)
     for _ in range(epochs):
-        order: Any = torch.randperm(len(claims)).tolist()
-        for places in _alike(order, claims):
+        order = np.asarray(torch.randperm(len(claims)))
+        for places in _alike([int(place) for place in order], claims):
             optimizer.zero_grad()
             batch = Batch.of([claims[place] for place in places], vectors)
             loss_of(network, form, batch).backward()
@@ -293,11 +294,12 @@ def train(
     return network
 
 
-def _alike(order: list[int], claims: Sequence[Claim]) -> Iterable[list[int]]:
+def _alike(order: Sequence[int], claims: Sequence[Claim]) -> Iterable[list[int]]:
     """Batches of claims with about as many passages, so that little is padding."""
     for start in range(0, len(order), 4 * BATCH):
-        some = order[start : start + 4 * BATCH]
-        some.sort(key=lambda place: len(claims[place].passages))
+        some = sorted(
+            order[start : start + 4 * BATCH], key=lambda place: len(claims[place].passages)
+        )
         yield from (some[at : at + BATCH] for at in range(0, len(some), BATCH))
 
 
@@ -416,6 +418,7 @@ def study(options: argparse.Namespace) -> None:
             print(f"{time.time() - started:7.0f} s  {key}", flush=True)
     text, numbers = report(runs)
     about = {
+        "made": made_by("experiments/aspects.py"),
         "command": "python -m experiments.aspects study --dev",
         "seeds": options.seeds,
         "data": f"perspectrum-train in {FOLDS} folds of components; perspectrum-dev once",
@@ -554,7 +557,10 @@ def measure_breadth(options: argparse.Namespace) -> None:
             tables[name][str(breadth)] = np.mean(by_kind, axis=0).round(4).tolist()
             cells = "".join(f"{mean:8.3f}" for mean in tables[name][str(breadth)])
             print(f"{name:<20} breadth {breadth:<4}{cells}   ({len(own)} queries)", flush=True)
-    about = {"command": f"python -m experiments.aspects breadth --rows {options.rows}"}
+    about = {
+        "made": made_by("experiments/aspects.py", "facets"),
+        "command": f"python -m experiments.aspects breadth --rows {options.rows}",
+    }
     text = json.dumps(about | {"recall at 3, 5 and 8": tables}, indent=1) + "\n"
     options.out.write_text(text)
 
@@ -579,7 +585,7 @@ def write_vectors(options: argparse.Namespace) -> None:
     """The vectors of all texts, of length 1."""
     from dgn.selector import Selector
     from dgn.text.facets.matching import static_vectors
-    from experiments.minilm import MiniLMVectors
+    from experiments.transformer import MiniLMVectors
 
     claims = [*read_claims("train"), *read_claims("dev")]
     texts = sorted({t for claim in claims for t in (claim.query, *claim.passages)})

@@ -3,7 +3,7 @@ r"""Train the contextual model: MiniLM under the facets, end to end through the 
     python -m experiments.minilm pack FOLDER                             # texts as tokens, words
     python -m experiments.minilm train FOLDER OUT --teacher LOGITS       # 8 minutes on an H200
     python -m experiments.minilm train FOLDER OUT/fold-2 --fold 2        # without these kinds
-    python -m experiments.minilm measure FOLDER OUT/fold-2 --ways 1 .5   # recall on kinds left out
+    python -m experiments.minilm measure OUT/fold-* --ways 1 .5          # recall on kinds left out
     python -m experiments.minilm ship OUT MODEL --way .4 --function .5   # a model folder
 
 A kind of text is drawn by the square root of its size. A step sees windows of documents, with and
@@ -28,7 +28,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dgn.core import top_k
 from dgn.core.functions import FeatureCoverage, Items, Power
 from dgn.core.numerics import lowest_log
+from dgn.data import Example
 from dgn.files import write_atomically
 from dgn.learn.facets import FacetModule
 from dgn.learn.layers import UnfoldedGreedy
@@ -49,12 +51,12 @@ from dgn.minilm.encoder import DIMENSION, MiniLMEncoder
 from dgn.minilm.package import END, START, WordPieces, read_weights
 from dgn.minilm.reading import map_names
 from dgn.selector import Limits, Selector
+from dgn.text.encoder import DEFAULT_BREADTH
 from dgn.text.facets.encoder import default_vectors
 from dgn.text.facets.formula import (
     Facets,
     FacetSizes,
     FacetWeights,
-    compute_facets,
     positive,
     start_weights,
 )
@@ -71,7 +73,8 @@ from dgn.text.vectors import token_idf
 from dgn.text.vocabulary import WordReader
 from dgn.text.words import word_spans
 from experiments.domains import FOLDS, KINDS, read_domain
-from experiments.recall import KS
+from experiments.made import made_by
+from experiments.recall import KS, limited_examples, recall_at
 from experiments.transformer import transform
 
 _MASK, _LONGEST, _NO_WORD = 103, 254, 255
@@ -80,6 +83,7 @@ _TITLES_KEPT, _ORDER_KEPT = 0.7, 0.6
 _MOST_PAIRS, _MOST_TOKENS = 6_000_000, 120_000
 _NETWORK = ("projection", "hidden", "hidden_bias", "output", "output_bias", "relevance_weight")
 _MINUTES = 3.0
+_BREADTHS = (0.0, DEFAULT_BREADTH)
 
 
 @dataclass(frozen=True)
@@ -633,41 +637,6 @@ def _drawn(
     return Windows.of(pack, rows, places, random)
 
 
-def measure(
-    pack: Pack,
-    out: Path,
-    kinds: Sequence[str],
-    ways: tuple[Sequence[float], Sequence[float]],
-    most: tuple[int, int],
-) -> None:
-    """Print and write the recall at shares of the way, of the transformer and of the function.
-
-    Args:
-        pack: The queries.
-        out: What `train` wrote; recalls.npz is written beside it.
-        kinds: The kinds that are measured.
-        ways: The shares of the transformer, and those of the function.
-        most: The most queries of each kind and part, and the most passages of all of them.
-    """
-    settings = Settings(**json.loads((out / "settings.json").read_text(encoding="utf-8")))
-    learned = dict(np.load(out / "weights.npz"))
-    model = Model(settings)
-    model.load_state_dict({n: torch.from_numpy(w).float() for n, w in learned.items()})
-    model.moved(pack.device).eval()
-    heads = [_moved(function_of(learned, settings, way), pack.device) for way in ways[1]]
-    found: dict[str, Any] = {}
-    for model.way in ways[0]:
-        for part in ("train", "dev"):
-            own = [recalls_of(model, pack, pack.rows[name, part], most, heads) for name in kinds]
-            for number, function in enumerate(ways[1]):
-                recalls = {name: of[number] for name, of in zip(kinds, own, strict=True)}
-                name = f"{part}, way {model.way:g}, function {function:g}"
-                mean = np.mean([of.mean(axis=0) for of in recalls.values()], axis=0)
-                print(f"{name:<32}" + "".join(f"{share:>8.4f}" for share in mean), flush=True)
-                found |= {f"{name}, {kind}": of for kind, of in recalls.items()}
-    np.savez_compressed(out / "recalls.npz", **found)
-
-
 def function_of(
     learned: Mapping[str, NDArray[Any]], settings: Settings, way: float
 ) -> FacetWeights:
@@ -682,84 +651,90 @@ def function_of(
     )
 
 
-def _moved(weights: FacetWeights, device: str) -> FacetWeights:
-    return FacetWeights(**{n: torch.from_numpy(w).to(device) for n, w in vars(weights).items()})
-
-
-@torch.no_grad()
-def recalls_of(
-    model: Model,
-    pack: Pack,
-    rows: NDArray[np.int64],
-    most: tuple[int, int],
-    heads: Sequence[FacetWeights],
-) -> list[NDArray[np.float64]]:
-    """[queries, KS] for each head, the recall of greedy on the first rows."""
-    kept: list[int] = []
-    room = most[1]
-    for row in rows[: most[0]].tolist():
-        room -= pack.count(row)
-        if kept and room < 0:
-            break
-        kept.append(row)
-    found = [np.zeros((len(kept), len(KS))) for _ in heads]
-    order = sorted(range(len(kept)), key=lambda place: pack.count(kept[place]))
-    group: list[int] = []
-    for place in [*order, -1]:
-        is_full = place < 0
-        if not is_full:
-            costs = [_most_words(pack, kept[one]) for one in (*group, place)]
-            size = pack.count(kept[place]) * len(costs) * max(costs)
-            is_full = bool(group) and size > _MOST_PAIRS
-        if is_full:
-            some = [kept[one] for one in group]
-            windows = Windows.of(pack, some, [np.arange(pack.count(row)) for row in some])
-            matches = model.matches(pack, windows)
-            gold = torch.from_numpy(windows.columns["gold"]).to(pack.device)
-            for number, head in enumerate(heads):
-                facets = compute_facets(head, matches)
-                objective = objective_of(facets, matches.mask, model.settings.function)
-                found[number][group] = _recall(*objective, gold)
-            group = []
-        group.append(place)
-    return found
-
-
-def _most_words(pack: Pack, row: int) -> int:
-    """The most words of a passage, times the words of the query."""
-    own = pack.passages[pack.ends[row] : pack.ends[row + 1]]
-    return int(pack.word_counts[own].max() + 4) * int(pack.word_counts[pack.queries[row]] + 4)
-
-
-def _recall(objective: FeatureCoverage, items: Items, gold: Tensor) -> NDArray[np.float64]:
-    """[queries, KS], by plain greedy, which is as fast as it gets on a GPU."""
-    state, left = objective.empty(items), items.mask
-    hits: list[Tensor] = []
-    for _ in range(max(KS)):
-        gains = objective.gains(items, state)
-        best = torch.where(left, gains, -torch.inf).argmax(1, keepdim=True)
-        is_left = left.gather(1, best)
-        hits.append((gold.gather(1, best) & is_left)[:, 0])
-        member = torch.zeros_like(gains).scatter(1, best, is_left.to(gains.dtype))
-        left = left & (member == 0)
-        state = objective.add(items, state, member)
-    recall = torch.stack(hits, 1).cumsum(1) / gold.sum(1, keepdim=True)
-    return recall.cpu().numpy()[:, [k - 1 for k in KS]]
-
-
-def ship(out: Path, folder: Path, way: float, function: float) -> None:
-    """Write a model folder at these shares of the way, of the transformer and of the function."""
-    settings = Settings(**json.loads((out / "settings.json").read_text(encoding="utf-8")))
-    learned = dict(np.load(out / "weights.npz"))
+def encoder_of(run: Path, way: float, function: float) -> MiniLMEncoder:
+    """What `train` wrote, at these shares of the way, of the transformer and of the function."""
+    settings = Settings(**json.loads((run / "settings.json").read_text(encoding="utf-8")))
+    learned = dict(np.load(run / "weights.npz"))
     updates = {
         n.removeprefix("updates.").replace("/", "."): (w * (way if n.endswith("/up") else 1))
         for n, w in learned.items()
         if n.startswith("updates.")
     }
     halves = {name: array.astype(np.float16) for name, array in updates.items()}
-    Selector(MiniLMEncoder(function_of(learned, settings, function), halves)).save_pretrained(
-        folder
-    )
+    return MiniLMEncoder(function_of(learned, settings, function), halves)
+
+
+def measure(
+    runs: Sequence[Path],
+    ways: tuple[Sequence[float], Sequence[float]],
+    most: tuple[int, int],
+    part: str,
+) -> None:
+    """Print the recall of what was trained, as it selects, at shares of the way.
+
+    Args:
+        runs: What `train` wrote. Those that are named fold-N are measured on the kinds of fold N,
+            which they have not learned from, and are one row together; others on all kinds.
+        ways: The shares of the transformer, and those of the function.
+        most: The most queries of each kind, and the most passages of all of them.
+        part: "train" to choose, "dev" to report.
+    """
+    examples = {name: limited_examples(name, *most, part) for name in KINDS}
+    print(made_by("experiments/minilm.py"))
+    print(f"{part} parts, {sum(map(len, examples.values())):,} queries; at {KS}")
+    groups: dict[str, dict[Path, Sequence[str]]] = {}
+    for run in runs:
+        name, _, fold = run.name.partition("-")
+        groups.setdefault(name, {})[run] = FOLDS[int(fold)] if fold else KINDS
+    for name, own in groups.items():
+        for way in ways[0]:
+            found: dict[tuple[str, float], list[NDArray[np.float64]]] = {}
+            for run, kinds in own.items():
+                for label, function, recalls in _recalls(run, way, ways[1], kinds, examples):
+                    found.setdefault((label, function), []).extend(recalls)
+            for (label, function), recalls in found.items():
+                mean = np.mean(recalls, axis=0)
+                row = f"{name}, {label}, way {way:g}, function {function:g}"
+                print(f"{row:<52}" + "".join(f"{share:>8.4f}" for share in mean), flush=True)
+
+
+def _recalls(
+    run: Path,
+    way: float,
+    functions: Sequence[float],
+    kinds: Sequence[str],
+    examples: Mapping[str, Sequence[Example]],
+) -> Iterator[tuple[str, float, list[NDArray[np.float64]]]]:
+    """How it selects, the share of the function, and the mean recall of each kind."""
+    encoders = [encoder_of(run, way, function) for function in functions]
+    selectors = [Selector(encoder) for encoder in encoders]
+    found: dict[tuple[str, float], list[NDArray[np.float64]]] = {}
+    for kind in kinds:
+        of_kind: dict[tuple[str, float], list[list[float]]] = {}
+        for example in examples[kind]:
+            query, gold = example.query, np.array(example.gold)
+            matched = encoders[0].match([query])  # the transformer reads once for all functions
+            wholes: Any = encoders[0].kept(query)
+            for encoder, selector, function in zip(encoders, selectors, functions, strict=True):
+                f, items = encoder.encode_matches(matched)
+                encoder.keep([query], [wholes])
+                alone: Any = top_k(f.gains(items, f.empty(items)), max(KS), items.mask)
+                chosen = {"ranked": alone[0].indices}
+                for breadth in _BREADTHS:
+                    limits = Limits(k=max(KS), breadth=breadth)
+                    (selection,) = selector.select_encoded([query], limits, f, items)
+                    chosen[f"breadth {breadth:g}"] = selection.indices
+                for label, indices in chosen.items():
+                    of_kind.setdefault((label, function), []).append(recall_at(indices, gold))
+        for key, recalls in of_kind.items():
+            found.setdefault(key, []).append(np.mean(recalls, axis=0))
+    for (label, function), recalls in found.items():
+        yield label, function, recalls
+
+
+def ship(run: Path, folder: Path, way: float, function: float) -> None:
+    """Write a model folder at these shares of the way, of the transformer and of the function."""
+    Selector(encoder_of(run, way, function)).save_pretrained(folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -770,11 +745,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands.add_parser(name) for name in ("pack", "train", "measure", "ship")
     )
     packing.add_argument("folder", type=Path)
-    for command in (training, measuring):
-        command.add_argument("folder", type=Path)
-        command.add_argument("out", type=Path)
-        command.add_argument("--fold", type=int, help="leave out, or measure, the kinds of a fold")
-        command.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    training.add_argument("folder", type=Path)
+    training.add_argument("out", type=Path)
+    training.add_argument("--fold", type=int, help="leave out the kinds of a fold")
+    training.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     training.add_argument("--teacher", type=Path, help="npz with logits of all passages, or NaN")
     training.add_argument("--seconds", type=float, help="stop training after this time")
     training.add_argument("--every", type=int, default=10, help="steps between two lines")
@@ -782,29 +756,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default: Any = getattr(Settings(), one.name)
         name = f"--{one.name.replace('_', '-')}"
         training.add_argument(name, type=default.__class__, default=default)
+    measuring.add_argument("runs", type=Path, nargs="+", help="what train wrote; fold-N: left out")
     measuring.add_argument("--ways", type=float, nargs="+", default=[1.0, 0.5])
     measuring.add_argument("--functions", type=float, nargs="+", default=[1.0])
     measuring.add_argument("--most", type=int, nargs=2, default=(60, 4000))
+    measuring.add_argument("--part", choices=("train", "dev"), default="train")
     shipping.add_argument("out", type=Path)
     shipping.add_argument("model", type=Path)
     shipping.add_argument("--way", type=float, required=True)
     shipping.add_argument("--function", type=float, required=True)
     given = parser.parse_args(arguments)
-    fold: int | None = getattr(given, "fold", None)
     if given.command == "pack":
         pack(given.folder)
     elif given.command == "ship":
         ship(given.out, given.model, given.way, given.function)
     elif given.command == "train":
+        fold: int | None = given.fold
         left: tuple[str, ...] = () if fold is None else FOLDS[fold]
         data = Pack(given.folder, given.device, given.teacher)
         settings = Settings(**{one.name: getattr(given, one.name) for one in fields(Settings)})
         kinds = [name for name in data.names if name not in left]
         train(data, given.out, settings, kinds, given.seconds, given.every)
     else:
-        data = Pack(given.folder, given.device)
-        own: Sequence[str] = data.names if fold is None else FOLDS[fold]
-        measure(data, given.out, own, (given.ways, given.functions), tuple(given.most))
+        measure(given.runs, (given.ways, given.functions), tuple(given.most), given.part)
     return 0
 
 

@@ -20,7 +20,6 @@ import json
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +38,7 @@ from dgn.text import PooledVectors
 from dgn.text.query import Query
 from experiments.domains import FOLDS, KINDS, read_domain
 from experiments.made import made_by
-from experiments.recall import KS, recalls
+from experiments.recall import KS, document_of, limited_examples, recalls
 from experiments.transformer import MiniLMVectors
 
 _ROOT = Path(__file__).parents[1]
@@ -120,7 +119,7 @@ def measure_all(models: Sequence[str]) -> int:
 
 def measure_peers(options: argparse.Namespace) -> int:
     """Select, print a table, and write every recall."""
-    examples = {name: _limited(name, options.queries, options.passages) for name in KINDS}
+    examples = {name: limited_examples(name, options.queries, options.passages) for name in KINDS}
     kept = options.left_out / "recalls.json"
     results = _read(kept)
 
@@ -144,7 +143,7 @@ def measure_peers(options: argparse.Namespace) -> int:
         print(f"{system:<28}" + "".join(f"{share:>8.3f}" for share in mean), flush=True)
     exact = MiniLMVectors()  # what the peers are timed with
     timed = {name: one(KINDS[0]) for name, one in systems.items() if "left out" not in name}
-    documents = {name: [_document(one) for one in own] for name, own in examples.items()}
+    documents = {name: [document_of(one) for one in own] for name, own in examples.items()}
     milliseconds = _milliseconds({**timed, **_peers(exact, best)}, exact)
     _write(options.out, results, documents, milliseconds)
     return 0
@@ -183,7 +182,7 @@ def _left_out(models: Path, family: str) -> Callable[[str], Baseline]:
 def _milliseconds(systems: Mapping[str, Baseline], vectors: MiniLMVectors) -> dict[str, float]:
     """The median time of a query with up to 30 passages of text that is new to the process."""
     found: dict[str, float] = {}
-    queries = [_limited(name, 4, 10**9, "train")[3].query for name in KINDS]
+    queries = [limited_examples(name, 4, 10**9, "train")[3].query for name in KINDS]
     queries = [replace(query, passages=query.passages[:30]) for query in queries]
     for system, baseline in systems.items():
         times: list[float] = []
@@ -199,38 +198,12 @@ def _milliseconds(systems: Mapping[str, Baseline], vectors: MiniLMVectors) -> di
 def _best_diversifier(vectors: PooledVectors, passages: int) -> tuple[str, float]:
     """The diversifier of MiniLM's vectors with the best mean recall on the training parts."""
     settings = [(one, diversity) for one in STRATEGIES for diversity in _DIVERSITIES]
-    examples = [_limited(name, _CHOOSING, passages // 10, "train") for name in KINDS]
+    examples = [limited_examples(name, _CHOOSING, passages // 10, "train") for name in KINDS]
     means: list[float] = []
     for strategy, diversity in settings:
         peer = Diversified(strategy, vectors, diversity)
         means.append(float(np.mean([_recalls(peer, own).mean() for own in examples])))
     return settings[int(np.argmax(means))]
-
-
-def _limited(name: str, queries: int, passages: int, part: str = "dev") -> list[Example]:
-    kept: list[Example] = []
-    for example in _over_documents(getattr(read_domain(name), part))[:queries]:
-        passages -= len(example.gold)
-        if kept and passages < 0:
-            break
-        kept.append(example)
-    return kept
-
-
-def _document(example: Example) -> str:
-    """What a query's document is known by: the first of its passages."""
-    return example.query.texts[0]
-
-
-def _over_documents(examples: Sequence[Example]) -> list[Example]:
-    """The first query of every document, then the second of every document, and so on."""
-    seen: Counter[str] = Counter()
-    rounds: list[int] = []
-    for example in examples:
-        rounds.append(seen[_document(example)])
-        seen[_document(example)] += 1
-    order = sorted(range(len(examples)), key=rounds.__getitem__)
-    return [examples[place] for place in order]
 
 
 def _recalls(baseline: Baseline, examples: Sequence[Example]) -> NDArray[np.float64]:

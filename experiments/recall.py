@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from dgn.data import Example
 from dgn.selector import Limits, Selector
 from dgn.text.facets.formula import FacetWeights, encode
 from dgn.text.facets.matching import Matches
+from experiments.domains import read_domain
 from experiments.rows import Row
 
 KS = (1, 3, 5, 7)
@@ -55,3 +57,30 @@ def print_recalls(name: str, found: Mapping[str, NDArray[np.float64]]) -> None:
         print(f"  {kind:<16}" + "".join(f"{share:>8.3f}" for share in own.mean(axis=0)))
     mean = np.mean([own.mean(axis=0) for own in found.values()], axis=0)
     print(f"  {'mean':<16}" + "".join(f"{share:>8.3f}" for share in mean), flush=True)
+
+
+def limited_examples(name: str, queries: int, passages: int, part: str = "dev") -> list[Example]:
+    """The first queries of a kind of text, drawn over documents, up to a number of passages."""
+    kept: list[Example] = []
+    for example in _over_documents(getattr(read_domain(name), part))[:queries]:
+        passages -= len(example.gold)
+        if kept and passages < 0:
+            break
+        kept.append(example)
+    return kept
+
+
+def document_of(example: Example) -> str:
+    """What a query's document is known by: the first of its passages."""
+    return example.query.texts[0]
+
+
+def _over_documents(examples: Sequence[Example]) -> list[Example]:
+    """The first query of every document, then the second of every document, and so on."""
+    seen: Counter[str] = Counter()
+    rounds: list[int] = []
+    for example in examples:
+        rounds.append(seen[document_of(example)])
+        seen[document_of(example)] += 1
+    order = sorted(range(len(examples)), key=rounds.__getitem__)
+    return [examples[place] for place in order]

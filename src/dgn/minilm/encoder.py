@@ -167,17 +167,20 @@ class MiniLMEncoder(Encoder):
         """Keep the vectors of queries and of their passages that this thread has read last."""
         self._last.read = (queries, wholes)
 
-    def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents:
-        contents = contents_of(self.reader, query, indices)
+    def kept(self, query: Query) -> NDArray[np.float32] | None:
+        """The vectors of a query and its passages that this thread has read last, if it has."""
         queries, wholes = getattr(self._last, "read", ((), ()))
-        for one, vectors in zip(queries, wholes, strict=True):
-            if one is query:
-                read = vectors[[0, *(indices + 1)]]
-                if query.given:
-                    (given,) = self.embed([[passage.text for passage in query.given]])
-                    read = np.concatenate([read, given.wholes])
-                return replace(contents, vectors=read)
-        return contents  # what was not read has words alone: another language, or no query
+        return next((own for one, own in zip(queries, wholes, strict=True) if one is query), None)
+
+    def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents:
+        contents, wholes = contents_of(self.reader, query, indices), self.kept(query)
+        if wholes is None:
+            return contents  # another language, or no query: words alone
+        vectors = wholes[[0, *(indices + 1)]]
+        if query.given:
+            (given,) = self.embed([[passage.text for passage in query.given]])
+            vectors = np.concatenate([vectors, given.wholes])
+        return replace(contents, vectors=vectors)
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:
@@ -209,8 +212,8 @@ class MiniLMEncoder(Encoder):
 
     @classmethod
     def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> MiniLMEncoder:
-        breadth = {"breadth": DEFAULT_BREADTH} | dict(description)
-        require_keys(breadth, rank=int, sizes=dict, breadth=float)
+        description = {"breadth": DEFAULT_BREADTH, **description}
+        require_keys(description, rank=int, sizes=dict, breadth=float)
         sizes = facet_sizes(description["sizes"])
         require_sizes([description["rank"]])
         if sizes.dimension != DIMENSION:
@@ -221,7 +224,7 @@ class MiniLMEncoder(Encoder):
         weights = {f"facets.{name}": shape for name, shape in shapes_of(sizes).items()}
         stored = arrays({**weights, **update_shapes(description["rank"])})
         facets = {name.removeprefix("facets."): stored.pop(name) for name in weights}
-        return cls(FacetWeights(**facets), stored, breadth=breadth["breadth"])
+        return cls(FacetWeights(**facets), stored, breadth=description["breadth"])
 
 
 def _products(updates: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:

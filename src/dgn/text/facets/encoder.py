@@ -147,7 +147,7 @@ class FacetEncoder(Encoder):
     def save(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         # The IDF that ships with dgn is not stored again.
         is_shipped = np.array_equal(self.idf, token_idf())
-        description = {
+        description: dict[str, Any] = {
             "family": self.family,
             "vectors": self.vectors.fingerprint,
             "idf": "shipped" if is_shipped else "own",
@@ -162,7 +162,8 @@ class FacetEncoder(Encoder):
 
     @classmethod
     def load(cls, description: Mapping[str, Any], arrays: ReadArrays) -> FacetEncoder:
-        extended = {"languages": "english", "breadth": DEFAULT_BREADTH, **description}
+        extended: dict[str, Any] = {"languages": "english", "breadth": DEFAULT_BREADTH}
+        extended |= description
         require_keys(extended, vectors=str, idf=str, sizes=dict, languages=str, breadth=float)
         wanted = facet_sizes(description["sizes"])
         installed = default_vectors()
@@ -182,8 +183,9 @@ class FacetEncoder(Encoder):
         extra = {} if description["idf"] == "shipped" else {"idf": (len(installed.table),)}
         weights = arrays({**shapes_of(wanted), **extra})
         idf = weights.pop("idf").astype(np.float32) if extra else None
-        own = {name: extended[name] for name in ("languages", "breadth")}
-        return cls(FacetWeights(**weights), installed, idf, **own)
+        languages, breadth = extended["languages"], extended["breadth"]
+        own = FacetWeights(**weights)
+        return cls(own, installed, idf, languages=languages, breadth=breadth)
 
 
 def word_facets(query: Query) -> tuple[Facet, ...]:
