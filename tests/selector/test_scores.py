@@ -209,3 +209,17 @@ def test_vectors_alone_are_an_objective() -> None:
     selection = dgn.greedy(f, found, 3)
     assert selection.indices[0] in (3, 7)
     assert selection.certificate.ratio > 0.6
+
+
+@pytest.mark.parametrize("model", ["default", "untrained"])
+@pytest.mark.parametrize("breadth", [0, None])
+def test_where_the_text_says_nothing_the_caller_decides(model: str, breadth: float | None) -> None:
+    selector = dgn.Selector.from_pretrained(model)
+    passages = ["The bridge is red.", "Nobody came.", "Paint was delivered."]
+    vectors = [[0.35, 0.94], [1.0, 0.0], [0.2, 0.98]]
+    by_vectors = selector.select(
+        "xyzzy", passages, k=1, query_embedding=[1.0, 0.0], embeddings=vectors, breadth=breadth
+    )
+    assert by_vectors.indices == (1,)
+    by_scores = selector.select("xyzzy", passages, k=2, scores=[2, 9, 1], breadth=breadth)
+    assert by_scores.indices[0] == 1

@@ -70,6 +70,7 @@ def with_scores(
     first = np.where(first > 0, first, 1.0)  # if no word is found, the scores alone decide
     concave = objective.concave if isinstance(objective, FeatureCoverage) else Log1p()
     columns: list[list[Columns]] = []
+    silent: list[int] = []
     for row, query in enumerate(queries):
         own: list[Columns] = []
         size = len(query.passages)
@@ -79,6 +80,8 @@ def with_scores(
             else (objective.of_set(row), items.of_set(row, size))
         )
         trust = _Trust(f, passages, gains[row, :size], weight)
+        if trust.says_nothing and (scores[row] is not None or query.embeddings is not None):
+            silent.append(row)
         if scores[row] is not None:
             values = _scaled(np.asarray(scores[row], np.float64))
             own.append(_score_column(values, first[row] * trust.in_scores(values), concave))
@@ -88,6 +91,10 @@ def with_scores(
             share = 0.0 if trust.says_nothing else _VECTOR_SHARE
             own += _vector_columns(vectors, worth, items.mask[row, :size], concave, share)
         columns.append(own)
+    if silent:  # what is left of the model is a guess; the caller knows more
+        features = items.features.copy()
+        features[silent] = 0
+        items = Items(features, items.mask)
     return _joined(objective, items, columns, given)
 
 
@@ -136,8 +143,8 @@ class _Trust:
         self._allowed = np.asarray(items.mask[0], np.bool_)
         best = relevance_of(objective, items).max(initial=0.0)
         self._sure = _share(best, _UNSURE, _SURE)
-        self.says_nothing = not gains.any()
-        """Whether no passage contains anything of the query."""
+        self.says_nothing = not best
+        """Whether no passage contains a word of the query, or one that is near it."""
 
     def in_scores(self, scores: NDArray[np.float64]) -> float:
         """What the best of these scores, one for each passage, is worth."""
