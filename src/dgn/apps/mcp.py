@@ -87,6 +87,15 @@ def create_server(selector: Selector) -> MCPServer:
                 max_length=MOST_PASSAGES,
             ),
         ] = None,
+        breadth: Annotated[
+            float | None,
+            Field(
+                description="From 0, where only the words of the query count, to 1, where the "
+                "selection represents all passages: more finds different opinions and no copies.",
+                ge=0,
+                le=1,
+            ),
+        ] = None,
     ) -> SelectedEvidence:
         if sum(map(len, [*passages, *(titles or ()), *(given or ())])) > MOST_CHARACTERS:
             raise ToolError(f"The texts have more than {MOST_CHARACTERS:,} characters.")
@@ -94,7 +103,13 @@ def create_server(selector: Selector) -> MCPServer:
             k = MOST_SELECTED
         try:
             selection = selector.select(
-                query, passages, titles=titles, given=given, k=k, max_tokens=max_tokens
+                query,
+                passages,
+                titles=titles,
+                given=given,
+                k=k,
+                max_tokens=max_tokens,
+                breadth=breadth,
             )
         except DGNError as error:
             raise ToolError(str(error)) from None

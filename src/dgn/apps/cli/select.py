@@ -30,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text files; - for standard input. The name of a file is its title",
     )
     parser.add_argument(
+        "--no-query",
+        action="store_true",
+        help="without a query: the sentences that represent all of them; every argument is a page",
+    )
+    parser.add_argument(
         "--passages",
         metavar="FILE",
         help="in place of pages: a file with one passage per line; - for standard input",
@@ -70,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="SHARE",
         help="leave out sentences that cover less than this share of the query by themselves",
+    )
+    parser.add_argument(
+        "--breadth",
+        type=float,
+        metavar="SHARE",
+        help="how much it counts that the sentences represent all of them and do not repeat each "
+        "other in other words, from 0 to 1; by default, what the model says (dgn info)",
     )
     parser.add_argument(
         "--model",
@@ -144,6 +156,8 @@ def _run(options: argparse.Namespace) -> int:
             options.out = new_file(options.out)
         except argparse.ArgumentTypeError as error:
             options.parser.error(f"argument --out: {error}")
+    if options.no_query and options.query is not None:
+        options.query, options.pages = None, [options.query, *options.pages]
     _check(options)
     if options.engine:
         return _run_on_ray(options)
@@ -193,17 +207,20 @@ def _check(options: argparse.Namespace) -> None:
         )
     elif options.query is not None and not options.query.strip():
         mistake = "The query is empty."
-    elif not options.queries and options.query is None:
+    elif options.no_query and (options.queries or options.scores):
+        mistake = "--no-query cannot be combined with --queries or --scores."
+    elif not options.queries and options.query is None and not options.no_query:
         mistake = (
             "Pass a query and text files (- for standard input), a query and --passages FILE, or "
             "--queries FILE."
         )
     elif not options.queries and os.path.isfile(str(options.query)):
-        mistake = f"The first argument is the query, and {options.query} is a file."
-    elif not options.queries and not options.pages and not options.passages:
         mistake = (
-            "The query has no pages; pass text files, - for standard input, or --passages FILE."
+            f"The first argument is the query, and {options.query} is a file; pass --no-query to "
+            "select without a query."
         )
+    elif not options.queries and not options.pages and not options.passages:
+        mistake = f"{'There are' if options.no_query else 'The query has'} no pages; pass text files, - for standard input, or --passages FILE."
     elif options.passages and options.pages:
         mistake = "--passages cannot be combined with pages; pass one of them."
     elif options.score_weight is not None and not options.scores and not options.queries:
