@@ -44,7 +44,7 @@ class WordRow(TypedDict):
 
 
 class SelectionDict(TypedDict):
-    """What `PassageSelection.to_dict` returns; the last three with `reasons=True`."""
+    """What `PassageSelection.to_dict` returns; the last four with `reasons=True`."""
 
     query: str | None
     selected: list[SelectedRow]
@@ -52,6 +52,7 @@ class SelectionDict(TypedDict):
     certificate: float
     words: NotRequired[list[WordRow]]
     gap: NotRequired[list[str]]
+    is_repetitive: NotRequired[bool]
     passages: NotRequired[list[PassageReport]]
 
 

@@ -235,6 +235,7 @@ class Explanation:
                 for number, word in enumerate(self.words)
             ],
             "gap": list(self.gap),
+            "is_repetitive": self.is_repetitive,
             "passages": [asdict(report) for report in self.reports],
         }
 

@@ -264,6 +264,39 @@ def test_other_methods_for_an_own_text(open_page: Callable[..., Any]) -> None:
     assert "of the query covered" in page.inner_text(".method >> nth=0")
 
 
+def test_breadth_and_chunks(open_page: Callable[..., Any]) -> None:
+    page = open_page()
+    page.click("#edit")
+    page.click("#clear")
+    query = "Why did the bridge collapse on Saturday?"
+    chunks = [
+        "On Saturday a bridge collapsed. The cause of the\ncollapse is unknown.",
+        "A bridge has collapsed on Saturday. Why it collapsed is not known.",
+        "The battery of the phone lasts two days.",
+    ]
+    page.fill("#query", query)
+    page.fill("#text", "\n\n".join(chunks))
+    page.check("input[value=chunks]")
+    page.fill("#k", "2")
+    page.fill("#breadth", "0")
+    page.click("#select")
+    page.wait_for_function("() => document.querySelectorAll('.badge').length === 2")
+    assert page.locator(".sentence").count() == 3
+    assert page.locator("[data-index='2'] .badge").count() == 0
+    assert "Most of the picks are similar" in page.inner_text("#covered")
+    page.click(".sentence >> nth=1")
+    assert re.search(r"Similar to “On Saturday a bridge.*” \([01]\.\d\d\)", page.inner_text("#reason"))
+    link = page.url
+    page.click("#edit")
+    page.fill("#breadth", "1")
+    page.click("#select")
+    page.wait_for_function("() => document.querySelector('[data-index=\"2\"] .badge')")
+    again = open_page(link[link.index("#") - 1 :])
+    again.wait_for_selector("#answer:not([hidden])")
+    assert again.input_value("#breadth") == "0"
+    assert again.is_checked("input[value=chunks]")
+
+
 def test_a_link_reproduces_the_state(open_page: Callable[..., Any], service: Any) -> None:
     page = open_page()
     choose(page, 1)

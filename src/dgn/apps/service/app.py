@@ -269,6 +269,8 @@ class _Service:
 
     def compare(self, body: models.Select) -> models.Compared:
         """Select by other methods, too."""
+        if body.query is None:
+            raise Refused(422, "/query: methods are compared for a query; it must not be null.")
         return {"methods": _other_methods(self._selected([body], body)[0])}
 
     def rerank(self, body: models.Rerank) -> models.Reranked:
@@ -316,7 +318,8 @@ class _Service:
         for number, one in enumerate(questions):
             index = f"queries[{number}]: " if len(questions) > 1 else ""
             # In Chinese every character is a word; passages may decide that it is Chinese.
-            words = max(len(written_words(one.query, code)) for code in ("en", "zh"))
+            text = one.query or ""
+            words = max(len(written_words(text, code)) for code in ("en", "zh"))
             if words > self._limits.query_words:
                 most = self._limits.query_words
                 raise Refused(

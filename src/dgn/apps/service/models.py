@@ -186,7 +186,9 @@ _Text = Annotated[
 class Question(_Request):
     """A query over loose passages, or over the sentences of documents."""
 
-    query: _Query
+    query: _Query | None = Field(
+        description="A claim or a question; or null, to select what represents all passages."
+    )
     passages: Annotated[list[_Text] | None, _at_most("passages")] = Field(
         default=None,
         min_length=1,
@@ -231,7 +233,7 @@ class Question(_Request):
             for one in (*(self.passages or ()), *self.given)
         )
         return (
-            len(self.query)
+            len(self.query or "")
             + texts
             + sum(
                 len(one.title) + len(one.text or "") + sum(map(len, one.sentences or ()))

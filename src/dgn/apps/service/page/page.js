@@ -22,6 +22,7 @@ function formState() {
     unit: document.querySelector("input[name=unit]:checked").value,
     k: at("k").value,
     max_tokens: at("max-tokens").value,
+    breadth: at("breadth").value,
   };
 }
 
@@ -30,7 +31,8 @@ function fillForm(state) {
   at("text").value = state.text;
   at("k").value = state.k ?? "3";
   at("max-tokens").value = state.max_tokens ?? "";
-  const unit = state.unit === "passages" ? "passages" : "documents";
+  at("breadth").value = state.breadth ?? "";
+  const unit = ["passages", "chunks"].includes(state.unit) ? state.unit : "documents";
   document.querySelector(`input[name=unit][value=${unit}]`).checked = true;
 }
 
@@ -55,14 +57,16 @@ function parts(text) {
 
 function requestOf(state) {
   const request = { query: state.query.trim() };
-  if (state.unit === "passages") {
+  if (state.unit !== "documents") {
+    const piecesOf = (lines) => (state.unit === "passages" ? lines : lines.join("\n").split(/\n\s*\n/));
     request.passages = parts(state.text).flatMap(({ title, lines }) =>
-      lines.filter((line) => line.trim()).map((line) => ({ text: line.trim(), title })));
+      piecesOf(lines).filter((piece) => piece.trim()).map((piece) => ({ text: piece.trim(), title })));
   } else {
     request.documents = parts(state.text).map(({ title, lines }) => ({ title, text: lines.join("\n") }));
   }
   if (state.k) request.k = Number(state.k);
   if (state.max_tokens) request.max_tokens = Number(state.max_tokens);
+  if (state.breadth) request.breadth = Number(state.breadth);
   return request;
 }
 
@@ -101,7 +105,7 @@ async function select({ isOpening = false } = {}) {
     const [explained, compared] = await ask(["/v1/explain", "/v1/compare"], request, mine);
     const link = await linkOf(state);
     if (mine !== newest) return;
-    const sample = samples.find((one) => Object.keys(state).every((key) => one[key] === state[key]));
+    const sample = samples.find((one) => Object.keys(state).every((key) => (one[key] ?? "") === state[key]));
     answer = { state, request, ...explained, explanation: explanationOf(explained), methods: compared.methods, parts: sample?.parts };
     markSample(sample);
     at("token-form").hidden = at("empty").hidden = true;

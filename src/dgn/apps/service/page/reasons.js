@@ -45,6 +45,17 @@ export function named(index, explanation) {
   return `“${words.slice(0, 60)}${words.length < text.length ? "…" : ""}”`;
 }
 
+// To which pick a sentence is similar, and which sentences it stands for.
+function similarLines({ similar_to, similarity, stands_for }, explanation) {
+  const lines = [];
+  if (similar_to !== null) lines.push(`Similar to ${named(similar_to, explanation)} (${similarity.toFixed(2)}).`);
+  if (stands_for.length) {
+    const more = stands_for.length - 1;
+    lines.push(`It stands for ${named(stands_for[0], explanation)}${more ? ` and ${more} more` : ""} (similarity above .8).`);
+  }
+  return lines;
+}
+
 export function whyTaken(one, round, explanation) {
   const lines = [`Pick ${round}: it adds ${one.gain.toFixed(2)}, the most of all in round ${round}.`];
   if (one.is_pinned) {
@@ -59,7 +70,7 @@ export function whyTaken(one, round, explanation) {
   const nothing = round > 1 && one.gain >= 0.005
     ? "It covers no further word of the query: it repeats words that are covered already, or says something similar."
     : "It contains no content word of the query.";
-  lines.push(...(covers.length ? covers : [nothing]));
+  lines.push(...(covers.length ? covers : [nothing]), ...similarLines(one, explanation));
   return lines;
 }
 
@@ -77,6 +88,7 @@ export function whyNot(one, explanation) {
   const more = explanation.selected.length - MOST_ROUNDS;
   if (more > 0) lines.push(`The other ${more} round${more > 1 ? "s" : ""} went the same way.`);
   if (explanation.length_counts) lines.push("With a token limit, the length of a sentence counts a little, too.");
+  lines.push(...similarLines(one, explanation));
   if (one.like === null) lines.push("It hardly mentions the query.");
   else lines.push(`${percent(one.overlap)} of what it covers is covered by ${named(one.like, explanation)}, too.`);
   return lines;

@@ -160,7 +160,8 @@ function showRound(number) {
   const isNothing = (selected.at(-1)?.covered ?? 0) < 0.01;
   at("covered").replaceChildren(made("strong", "", percent(share)),
     ` of the query is covered${open.length && round ? `; less than half of: ${open.map((one) => one.word).join(", ")}` : ""}.`
-    + (isNothing ? " The text does not mention the query; these picks mean little." : ""));
+    + (isNothing ? " The text does not mention the query; these picks mean little." : "")
+    + (answer.explanation.is_repetitive ? " Most of the picks are similar to each other; more breadth selects others." : ""));
   fillWords();
   markPicks(round);
   moveBars();

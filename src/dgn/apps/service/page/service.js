@@ -99,7 +99,7 @@ function tryAgain(header) {
 }
 
 // The service names the field of its API; people see another name on the form.
-const FIELDS = { query: "The query", k: "Sentences (k)", max_tokens: "The token limit" };
+const FIELDS = { query: "The query", k: "Sentences (k)", max_tokens: "The token limit", breadth: "Breadth" };
 
 function plain(detail) {
   return detail.replace(/^\/(\w+)\S*: (it )?/, (_, field) => `${FIELDS[field] ?? "The text"}: `);
