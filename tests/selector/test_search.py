@@ -73,3 +73,29 @@ def test_coverage_of_a_real_query_grows(model) -> None:
     assert reached[0] == 0
     assert (np.diff(reached) >= -1e-12).all()
     assert reached[-1] <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("breadth", [0, None, 1])
+def test_nothing_is_not_selected(breadth: float | None) -> None:
+    passages = ["", "  \n", "\u200b", "Ada swims.", "Bo runs."]
+    found = shipped().select("Ada swims.", passages, k=5, breadth=breadth)
+    assert set(found.indices) <= {3, 4}
+    assert [report.reason for report in found.reports[:3]] == ["adds_nothing"] * 3
+    assert shipped().select("Ada swims.", passages[:3], k=5, breadth=breadth).indices == ()
+    assert shipped().select(None, passages, k=5).indices == (3, 4)
+    assert shipped().select("Ada swims.", passages, k=2, pinned=[0]).indices[0] == 0
+
+
+def test_too_long_is_what_would_have_been_taken() -> None:
+    passages = [
+        "Ada swims in the lake.",
+        "Ada sings in the choir, " + "and so on and so on " * 30,
+        *[f"Number {number} is about something else." for number in range(20)],
+    ]
+    found = shipped().select(
+        "Ada swims in the lake and sings in the choir.", passages, max_tokens=40
+    )
+    reasons = [report.reason for report in found.reports]
+    assert reasons[0] == "selected"
+    assert reasons[1] == "too_long"
+    assert reasons.count("too_long") <= 2

@@ -14,7 +14,7 @@ from dgn.core.functions import Items, Mixture, SetFunction
 from dgn.core.steps import Step, replay
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import covered_alone, covered_features
-from dgn.selector.search import context_of
+from dgn.selector.search import context_of, length_exponent
 from dgn.text.encoder import Facet
 from dgn.text.explanation import (
     NEARLY_EQUAL,
@@ -111,6 +111,7 @@ def _reports(
     query, tokens = selection.query, selection.tokens
     place_of = {step.index: place for place, step in enumerate(steps)}
     overlaps = _overlaps(selection.objective.counted(), selection.items, selection.indices)
+    too_long = _too_long(steps, left, constraints)
     for step in steps:
         constraints = constraints.after(step.index)
     reports: list[PassageReport] = []
@@ -129,6 +130,8 @@ def _reports(
                 covers[place_of[index]],
                 step.runner_up,
             )
+        elif index in query.blank:
+            report = PassageReport(index, "adds_nothing", None, (), relevance, count)
         elif index in query.repeats_given:
             report = PassageReport(index, "repeats_given", None, (), relevance, count)
         elif query.twins[index] != index:
@@ -143,7 +146,8 @@ def _reports(
             if overlaps[index].any():
                 nearest = int(overlaps[index].argmax())
                 like, overlap = selection.indices[nearest], float(overlaps[index, nearest])
-            reason = _dropped(index, selection, left, constraints)
+            reason = "too_long" if index in too_long else ""
+            reason = reason or _dropped(index, selection, left, constraints)
             report = PassageReport(
                 index, reason, None, gains, relevance, count, like=like, overlap=overlap
             )
@@ -201,17 +205,43 @@ def _similarities(selection: PassageSelection) -> NDArray[np.float32] | None:
     return contents_of(default_reader(), alone, np.arange(count)).similarities()
 
 
+def _too_long(
+    steps: Sequence[Step], left: NDArray[np.float64], constraints: Constraints
+) -> set[int]:
+    """The passages that would have been taken, had there been room for them.
+
+    At some step they were better, for their length, than what was taken; or they are the best of
+    what is left in the end.
+    """
+    if constraints.costs is None:
+        return set()
+    exponent = length_exponent(constraints)
+    found: set[int] = set()
+    for step in [*steps, None]:
+        if step is not None and step.is_pinned:
+            constraints = constraints.after(step.index)
+            continue
+        gains = left if step is None else np.array(step.gains)
+        worth = gains / np.asarray(constraints.costs, np.float64) ** exponent
+        worth = np.where(constraints.allowed & (gains > 0), worth, -1.0)
+        best = worth.max(initial=-1.0) if step is None else worth[step.index] * (1 + 1e-9)
+        is_over = np.asarray(constraints.costs > constraints.budget)
+        if best > 0:
+            found |= set(np.flatnonzero(is_over & (worth >= best)).tolist())
+        if step is not None:
+            constraints = constraints.after(step.index)
+    return found
+
+
 def _dropped(
     index: int, selection: PassageSelection, left: NDArray[np.float64], constraints: Constraints
 ) -> Reason:
     """Why a passage that took part was not selected."""
     if left[index] <= 0:
         return "adds_nothing"
-    groups, quotas, costs = constraints.groups, constraints.quotas, constraints.costs
+    groups, quotas = constraints.groups, constraints.quotas
     if groups is not None and quotas is not None and quotas[groups[index]] < 1:
         return "over_quota"
-    if costs is not None and costs[index] > constraints.budget:
-        return "too_long"
     most = selection.limits.most(len(selection.query.passages))
     if selection.limits.stop_at is not None and len(selection) < most:
         return "stopped"

@@ -52,13 +52,14 @@ def of_query(
 
 
 def without_repeats(queries: Sequence[Query], items: Items) -> Items:
-    """The items without passages that repeat another one, or a given text; pinned ones stay.
+    """The items without passages that are blank, or repeat others or a given text.
 
-    If all passages of a query repeat given texts, they stay, since items need one; its constraints
-    then allow none.
+    Pinned ones stay. If no passage is left, all stay, since items need one; the constraints then
+    allow none.
     """
     if all(
-        len(set(query.twins)) == len(query.twins) and not query.repeats_given for query in queries
+        len(set(query.twins)) == len(query.twins) and not query.repeats_given and not query.blank
+        for query in queries
     ):
         return items
     mask = np.array(items.mask)
@@ -71,6 +72,7 @@ def without_repeats(queries: Sequence[Query], items: Items) -> Items:
 
 def _unrepeated(query: Query) -> NDArray[np.bool_]:
     kept = np.array(query.twins) == np.arange(len(query.passages))
+    kept[list(query.blank)] = False
     kept[list(query.repeats_given)] = False
     kept[list(query.pinned)] = True
     return kept
@@ -192,14 +194,7 @@ def search_passages(
             if orders is not None:
                 limited = limited.ordered(orders[row][: len(query.passages)])
             selections.append(
-                greedy_within(
-                    f,
-                    passages,
-                    limited,
-                    context,
-                    cost_exponent=_length_exponent(limited),
-                    skipped_cover=True,
-                )
+                greedy_within(f, passages, limited, context, cost_exponent=length_exponent(limited))
             )
     if orders is not None:
         selections = [
@@ -306,7 +301,7 @@ def _groups_of(query: Query, limits: Limits) -> list[int] | None:
     return [numbers.setdefault(group, len(numbers) - 1) for group in groups or ()]
 
 
-def _length_exponent(constraints: Constraints) -> float:
+def length_exponent(constraints: Constraints) -> float:
     """How much the length of a passage counts: more, the more passages fit."""
     costs = constraints.costs
     if costs is None or not constraints.allowed.any():

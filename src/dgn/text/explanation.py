@@ -81,7 +81,7 @@ class PassageReport:
             "irrelevant": its relevance is below min_relevance, and it took no part in the search;
             "adds_nothing": nothing is left that it would add;
             "over_quota": as many of its document or group were selected as are allowed;
-            "too_long": it does not fit into what is left of the token limit;
+            "too_long": it would have been taken, had there been room within the token limit;
             "stopped": the search stopped, because enough was covered;
             "less_gain": others added more.
         gain: What it added; None if it was dropped.
@@ -137,7 +137,7 @@ class PassageReport:
             "irrelevant": "its relevance is below min_relevance",
             "adds_nothing": "it would have added nothing",
             "over_quota": "as many of its document or group are selected as are allowed",
-            "too_long": "it does not fit into what is left of the token limit",
+            "too_long": "it would have been taken, but there was no room within the token limit",
             "stopped": "enough of the query was covered before",
             "less_gain": f"it would have added at most {best:.2f}, less than the selected passages",
         }[self.reason]

@@ -129,6 +129,15 @@ class Query:
         return self.twins_of([first.setdefault(key, n) for n, key in enumerate(keys)])
 
     @cached_property
+    def blank(self) -> tuple[int, ...]:
+        """The passages without a visible character, which are never selected."""
+        return tuple(
+            number
+            for number, text in enumerate(self.texts)
+            if not any(letter.isprintable() and letter != " " for letter in text)
+        )
+
+    @cached_property
     def repeats_given(self) -> frozenset[int]:
         """The passages whose text is one of those that are given, or a part of one."""
         if not self.given:

@@ -205,7 +205,7 @@ def test_model_folders_and_names(page: Path, tmp_path: Path, capsys) -> None:
     ("arguments", "message", "code"),
     [
         ([], "Pass a query and text files", 2),
-        (["A claim"], "The query has no pages", 2),
+        (["A claim"], "There are no pages", 2),
         (["A claim", "missing.txt"], "missing.txt", 1),
         (["A claim", "-", "-"], "can be given only once", 2),
         (["A claim", "PAGE", "--model", "missing-folder"], "missing-folder", 2),

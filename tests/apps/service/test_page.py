@@ -285,7 +285,9 @@ def test_breadth_and_chunks(open_page: Callable[..., Any]) -> None:
     assert page.locator("[data-index='2'] .badge").count() == 0
     assert "Most of the picks are similar" in page.inner_text("#covered")
     page.click(".sentence >> nth=1")
-    assert re.search(r"Similar to “On Saturday a bridge.*” \([01]\.\d\d\)", page.inner_text("#reason"))
+    assert re.search(
+        r"Similar to “On Saturday a bridge.*” \([01]\.\d\d\)", page.inner_text("#reason")
+    )
     link = page.url
     page.click("#edit")
     page.fill("#breadth", "1")

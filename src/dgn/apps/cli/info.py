@@ -29,7 +29,7 @@ def _run(options: argparse.Namespace) -> int:
         "machine": f"{platform.system()} {platform.machine()}, {available_cores()} cores",
         "NumPy": importlib.metadata.version("numpy"),
         "search": native.describe(),
-        "breadth": f"{DEFAULT_BREADTH:g} by default (before there was breadth, selections were those of 0)",
+        "breadth": f"{DEFAULT_BREADTH:g} by default (selections before it were those of 0)",
         **{name: _version(name) for name in _OPTIONAL},
     }
     if options.json:

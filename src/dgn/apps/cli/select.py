@@ -220,7 +220,7 @@ def _check(options: argparse.Namespace) -> None:
             "select without a query."
         )
     elif not options.queries and not options.pages and not options.passages:
-        mistake = f"{'There are' if options.no_query else 'The query has'} no pages; pass text files, - for standard input, or --passages FILE."
+        mistake = "There are no pages; pass text files, - for standard input, or --passages FILE."
     elif options.passages and options.pages:
         mistake = "--passages cannot be combined with pages; pass one of them."
     elif options.score_weight is not None and not options.scores and not options.queries:
