@@ -48,7 +48,7 @@ from dgn.evaluation.metrics import holm_p_values, paired_comparison
 from dgn.learn.layers import UnfoldedGreedy
 from dgn.learn.losses import relevance_loss
 from experiments.made import made_by
-from experiments.recall import document_of
+from experiments.recall import document_of, limited_examples, windows_of
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "aspects"
 RESULTS = Path(__file__).parent / "results" / "aspects"
@@ -634,9 +634,8 @@ Case = tuple[str, Any, Callable[[list[int]], list[float]]]
 
 
 def _cases(rows: int) -> dict[str, list[Case]]:
-    from dgn.text import Passage, Query
+    from dgn.text import Query
     from experiments.domains import english_sets
-    from experiments.recall import limited_examples
 
     cases: dict[str, list[Case]] = {}
     for name in ("perspectrum-dev", "argkp-train"):
@@ -655,17 +654,9 @@ def _cases(rows: int) -> dict[str, list[Case]]:
             gold, query = np.array(example.gold), example.query
             places = [np.array([place]) for place in range(len(gold))]
             cases["evidence"].append((kind, query, _recall_of(gold, places)))
-            documents = {passage.document for passage in query.passages}
-            if len(gold) < 4 * _WINDOW or None in documents or len(documents) > 1:
-                continue
-            windows = [
-                np.arange(start, min(start + _WINDOW, len(gold)))
-                for start in range(0, len(gold) - _WINDOW // 2, _WINDOW // 2)
-            ]
-            texts = [" ".join(query.texts[place] for place in window) for window in windows]
-            chunks = [Passage(text, query.passages[0].title) for text in texts]
-            case = (kind, Query.of(query.text, chunks), _recall_of(gold, windows))
-            cases["chunks"].append(case)
+            if (windows := windows_of(example)) is not None:
+                chunks, places = windows
+                cases["chunks"].append((kind, chunks, _recall_of(gold, places)))
     return cases
 
 
@@ -705,7 +696,6 @@ def _draw(tables: Found) -> None:
     save_figure(figure, FIGURE, dpi=150)
 
 
-_WINDOW = 4
 BREADTHS = (0, 0.1, 0.2, 0.3, 0.6, 1)
 DIVERSITIES = (0.1, 0.3, 0.5, 0.7)
 

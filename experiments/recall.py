@@ -14,10 +14,12 @@ from dgn.data import Example
 from dgn.selector import Limits, Selector
 from dgn.text.facets.formula import FacetWeights, encode
 from dgn.text.facets.matching import Matches
+from dgn.text.query import Passage, Query
 from experiments.domains import read_domain
 from experiments.rows import Row
 
 KS = (1, 3, 5, 7)
+_WINDOW = 4
 
 
 def recalls_of(weights: FacetWeights, examples: Sequence[Row]) -> NDArray[np.float64]:
@@ -84,3 +86,19 @@ def _over_documents(examples: Sequence[Example]) -> list[Example]:
         seen[document_of(example)] += 1
     order = sorted(range(len(examples)), key=rounds.__getitem__)
     return [examples[place] for place in order]
+
+
+def windows_of(example: Example) -> tuple[Query, list[NDArray[np.int64]]] | None:
+    """Overlapping windows of sentences as passages, and which sentences each one has.
+
+    None for what is not one document of some length.
+    """
+    query, count = example.query, len(example.gold)
+    documents = {passage.document for passage in query.passages}
+    if count < 4 * _WINDOW or None in documents or len(documents) > 1:
+        return None
+    starts = range(0, count - _WINDOW // 2, _WINDOW // 2)
+    windows = [np.arange(start, min(start + _WINDOW, count)) for start in starts]
+    texts = [" ".join(query.texts[place] for place in window) for window in windows]
+    chunks = [Passage(text, query.passages[0].title) for text in texts]
+    return Query.of(query.text, chunks), windows

@@ -213,7 +213,8 @@ def _too_long(
     At some step they were better, for their length, than what was taken; or they are the best of
     what is left in the end.
     """
-    if constraints.costs is None:
+    costs = constraints.costs
+    if costs is None:
         return set()
     exponent = length_exponent(constraints)
     found: set[int] = set()
@@ -222,10 +223,10 @@ def _too_long(
             constraints = constraints.after(step.index)
             continue
         gains = left if step is None else np.array(step.gains)
-        worth = gains / np.asarray(constraints.costs, np.float64) ** exponent
+        worth = gains / np.asarray(costs, np.float64) ** exponent
         worth = np.where(constraints.allowed & (gains > 0), worth, -1.0)
         best = worth.max(initial=-1.0) if step is None else worth[step.index] * (1 + 1e-9)
-        is_over = np.asarray(constraints.costs > constraints.budget)
+        is_over = costs > constraints.budget
         if best > 0:
             found |= set(np.flatnonzero(is_over & (worth >= best)).tolist())
         if step is not None:

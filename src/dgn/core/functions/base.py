@@ -142,6 +142,7 @@ class WeightedCoverage(SetFunction):
 
     initial_level: ClassVar[float] = 0.0
     feature_ceiling: ClassVar[float] = math.inf
+    feature_hint: ClassVar[str] = ""
     level_ceiling: ClassVar[float] = math.inf
     adds_up: ClassVar[bool] = False
 
@@ -219,7 +220,9 @@ class WeightedCoverage(SetFunction):
 
     @final
     def check(self, items: Items, context: State | None = None) -> None:
-        largest = check_range("features", items.features, ceiling=self.feature_ceiling)
+        largest = check_range(
+            "features", items.features, ceiling=self.feature_ceiling, hint=self.feature_hint
+        )
         if self.adds_up:
             _check_sum(largest, items.features)
         lightest = heaviest = 1.0
@@ -392,8 +395,16 @@ def check_extent(extent: Callable[[], tuple[Array, Array] | None], features: Arr
             )
 
 
-def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> float:
+def check_range(
+    argument: str, values: Array, *, ceiling: float = math.inf, hint: str = ""
+) -> float:
     """Raise InvalidInput unless all values are finite, at least 0 and at most `ceiling`.
+
+    Args:
+        argument: What the message names.
+        values: The values.
+        ceiling: The largest value that is allowed.
+        hint: A sentence that the message ends with.
 
     Returns:
         The largest value.
@@ -407,9 +418,8 @@ def check_range(argument: str, values: Array, *, ceiling: float = math.inf) -> f
     first = [int(axis[0]) for axis in xp.nonzero(bad)]
     value = values[tuple(first)].item()
     top = "" if ceiling == math.inf else f" and at most {ceiling:g}"
-    raise InvalidInput(
-        argument, found=f"{value:g} at {first}", allowed=f"finite and at least 0{top} everywhere"
-    )
+    found = f"{value:g} at {first}" + (f". {hint.rstrip('.')}" if hint else "")
+    raise InvalidInput(argument, found=found, allowed=f"finite and at least 0{top} everywhere")
 
 
 def check_maker(state: State, maker: str) -> None:

@@ -25,6 +25,10 @@ class FacilityLocation(WeightedCoverage):
     makes the matrix. A soft set serves u with max_a s_a · h_{a,u}.
     """
 
+    feature_hint = (
+        "FacilityLocation needs similarities; FacilityLocation.of_vectors(x) makes them of vectors."
+    )
+
     @classmethod
     def of_vectors(cls, vectors: Any, weights: Any = None) -> tuple[FacilityLocation, Items]:
         """The function and the items for vectors: similarities are cosines, and 0 below it.
@@ -40,7 +44,7 @@ class FacilityLocation(WeightedCoverage):
             >>> from dgn import greedy
             >>> vectors = [[1.0, 0.0], [0.9, 0.1], [1.0, 0.1], [0.0, 1.0]]
             >>> greedy(*FacilityLocation.of_vectors(vectors), k=2).indices
-            (2, 3)
+            (1, 3)
         """
         rows = as_array("vectors", vectors)
         if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():

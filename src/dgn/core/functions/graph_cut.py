@@ -83,7 +83,9 @@ class GraphCut(SetFunction):
         return state.level[:, -1]
 
     def check(self, items: Items, context: State | None = None) -> None:
-        largest = check_range("features", items.features)
+        largest = check_range(
+            "features", items.features, hint="GraphCut needs similarities, such as cosines above 0."
+        )
         limits = namespace(items.features).finfo(items.features.dtype)
         least = float(limits.smallest_normal) / float(limits.eps)
         count = items.features.shape[2] + 1
