@@ -1,6 +1,7 @@
 """The model minilm: the same promises as the facets, read by a transformer."""
 
 import importlib.util
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -169,3 +170,33 @@ def test_query_alone_is_enough() -> None:
     objective, items = encoder.encode([Query.of("Cows", ["A cow."])])
     assert items.features.shape == (1, 1, 3)
     assert objective.weights.shape == (1, 3)
+
+
+def test_reasons_name_the_nearest_word(selector: dgn.Selector) -> None:
+    passages = ["The hall has forty seats.", "Tobacco use is prohibited in all rooms."]
+    found = selector.select("Is smoking allowed in the hall?", passages, k=1)
+    assert found.indices == (1,)
+    (report,) = [report for report in found.reports if report.is_selected]
+    near = {word.word: (word.near, word.similarity) for word in report.covers}
+    assert near["smoking"][0] == "Tobacco"
+    assert near["allowed"][0] == "prohibited"
+    assert 0.4 < near["smoking"][1] < 1
+    text = str(found.explain())
+    assert "says something similar to" in text
+    assert "(near Tobacco, 0." in text
+    assert "covers smoking" not in text
+    assert pickle.loads(pickle.dumps(found)).indices == found.indices
+
+
+def test_the_second_part_is_made_of_its_own_vectors(selector: dgn.Selector) -> None:
+    passages = ["A ship sank.", "The vessel went down.", "Bread is baked in ovens."]
+    query = Query.of("What happened to the boat?", passages)
+    selector.encoder.encode([query])
+    contents = selector.encoder.contents(query, np.arange(3))
+    assert contents.vectors is not None
+    assert contents.vectors.shape == (4, 384)
+    index = selector.index(passages=passages)
+    for breadth in (0.1, 0.6, 1):
+        one = selector.select(query.text, passages, k=2, breadth=breadth)
+        other = index.select(query.text, k=2, breadth=breadth)
+        assert one.indices == other.indices

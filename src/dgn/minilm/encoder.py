@@ -43,6 +43,7 @@ from dgn.text.facets.encoder import (
     default_vectors,
     facet_sizes,
     joined,
+    nearest_words,
     word_facets,
 )
 from dgn.text.facets.formula import FacetWeights, encode, shapes_of, spelling_weights
@@ -181,6 +182,13 @@ class MiniLMEncoder(Encoder):
             (given,) = self.embed([[passage.text for passage in query.given]])
             vectors = np.concatenate([vectors, given.wholes])
         return replace(contents, vectors=vectors)
+
+    def nearest(self, query: Query, index: int) -> tuple[tuple[str, float], ...]:
+        if query.read_language != ENGLISH:
+            return ()
+        text = query.passages[index].text
+        asked, said = self.embed([[query.text], [text]])
+        return nearest_words(asked.words, said.words, text)
 
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:

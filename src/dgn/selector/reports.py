@@ -73,7 +73,7 @@ def explained(selection: PassageSelection) -> Explanation:
     sources = tuple(_sources(facets, query, index) for index in selection.indices)
     content = [number for number, facet in enumerate(facets) if facet.is_content]
     covers = [
-        _increases(facets, coverage[place : place + 2], step, sources[place])
+        _increases(facets, coverage[place : place + 2], step, sources[place], selection)
         for place, step in enumerate(steps)
     ]
     return Explanation(
@@ -267,16 +267,21 @@ def _increases(
     coverage: NDArray[np.float64],
     step: Step,
     sources: Sequence[Source],
+    selection: PassageSelection,
 ) -> tuple[WordCoverage, ...]:
     """The words that a step covers further; `coverage` is that before and after it."""
     before, after = coverage
     gained = np.array(step.contributions)
     increased = [n for n in range(len(facets)) if after[n] - before[n] >= _LEAST_INCREASE]
     increased.sort(key=lambda n: -gained[list(facets[n].features)].sum())
+    near: tuple[tuple[str, float], ...] = ()
+    if selection.nearest_of is not None and any(sources[n] == "similar" for n in increased):
+        near = selection.nearest_of(selection.query, step.index)
     words: dict[str, WordCoverage] = {}  # a word that the query repeats is told once
     for n in increased:
         name = facets[n].name
-        covered = WordCoverage(name, float(before[n]), float(after[n]), sources[n])
+        nearest = near[n] if sources[n] == "similar" and len(near) == len(facets) else ("", 0.0)
+        covered = WordCoverage(name, float(before[n]), float(after[n]), sources[n], *nearest)
         words.setdefault(name.lower(), covered)
     return tuple(words.values())
 

@@ -78,6 +78,8 @@ class PassageSelection(Selection):
         new: The passages as they were searched, without what given texts have said; None if that
             is nothing.
         tokens: The tokens of each passage; None without a token limit.
+        nearest_of: The words of a passage that are nearest to those of the query; a copy in another
+            process has none.
     """
 
     query: Query = field(repr=False)
@@ -89,6 +91,13 @@ class PassageSelection(Selection):
     given: Items | None = field(repr=False, compare=False)
     new: Items | None = field(repr=False, compare=False, default=None)
     tokens: tuple[int, ...] | None = field(repr=False, compare=False, default=None)
+    nearest_of: Callable[[Query, int], tuple[tuple[str, float], ...]] | None = field(
+        repr=False, compare=False, default=None
+    )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the encoder, which is large."""
+        return {**self.__dict__, "nearest_of": None}
 
     @property
     def passages(self) -> tuple[Passage, ...]:

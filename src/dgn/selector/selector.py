@@ -370,6 +370,7 @@ class Selector:
                     given,
                     new,
                     None if (counts := tokens[row]) is None else tuple(counts),
+                    self.encoder.nearest,
                 )
             )
         return selected

@@ -132,6 +132,14 @@ class Encoder(ABC):
         del query, indices
         return None
 
+    def nearest(self, query: Query, index: int) -> tuple[tuple[str, float], ...]:
+        """For each facet, the most similar word of a passage, and how similar it is.
+
+        Empty if the encoder compares no words.
+        """
+        del query, index
+        return ()
+
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:
         """The named parts of a query; empty if the features have no names."""

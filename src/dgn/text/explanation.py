@@ -61,12 +61,17 @@ class WordCoverage:
         source: "text" if the passage contains the word or a form of it, "title" if the title of
             its document does, and "similar" if the passage, its title or its neighbours
             contain only words that are similar.
+        near: For "similar", the word of the passage that is most similar to it, if the model
+            compares words; otherwise empty.
+        similarity: How similar that word is, from 0 to 1.
     """
 
     word: str
     before: float
     after: float
     source: Source
+    near: str = ""
+    similarity: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -383,6 +388,8 @@ def _cover_lines(covers: Sequence[WordCoverage], passage: Passage) -> Iterator[L
             line.append((word.word, "green" if source == "text" else ""))
             before = f"{word.before:.0%} → " if word.before >= 0.005 else ""
             line.append((f" {before}{word.after:.0%}", "dim"))
+            if word.near:
+                line.append((f" (near {word.near}, {word.similarity:.2f})", "dim"))
         if len(words) > _WORDS_SHOWN:
             line.append((f", and {len(words) - _WORDS_SHOWN} more", "dim"))
         yield line

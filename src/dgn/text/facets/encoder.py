@@ -127,6 +127,13 @@ class FacetEncoder(Encoder):
     def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents:
         return contents_of(self.reader, query, indices)
 
+    def nearest(self, query: Query, index: int) -> tuple[tuple[str, float], ...]:
+        if query.read_language != ENGLISH:
+            return ()
+        text = query.passages[index].text
+        (asked, said), table = self.reader.read([query.text, text])
+        return nearest_words(table.vectors[asked], table.vectors[said], text)
+
     @staticmethod
     def facets(query: Query) -> tuple[Facet, ...]:
         """The words of the query."""
@@ -202,6 +209,27 @@ def word_facets(query: Query) -> tuple[Facet, ...]:
             is_function, stem = language.facts(read).is_function, language.stem(read)
         found.append(Facet(word, (position,), stem, is_content=not is_function))
     return tuple(found)
+
+
+def nearest_words(
+    asked: NDArray[np.float32], said: NDArray[np.float32], text: str
+) -> tuple[tuple[str, float], ...]:
+    """For each word of a query, the nearest content word of a text, and its cosine.
+
+    Args:
+        asked: [words of the query, dimension], of length 1.
+        said: [words of the text, dimension].
+        text: The text.
+    """
+    words = written_words(text)
+    content = [n for n, word in enumerate(words) if word.casefold() not in FUNCTION_WORDS]
+    if not content or len(words) != len(said):
+        return ()
+    cosines = np.clip(asked @ said[content].T, 0, 1)
+    best: list[int] = cosines.argmax(axis=1).tolist()
+    return tuple(
+        (words[content[place]], float(cosines[row, place])) for row, place in enumerate(best)
+    )
 
 
 def facet_sizes(sizes: Any) -> FacetSizes:

@@ -31,7 +31,8 @@ export function coverLines({ covers, passage }, explanation) {
     const words = covers.filter((one) => one.source === source && content.has(one.word));
     const parts = words.map((one) => {
       const before = one.before >= 0.005 ? `${percent(one.before)} → ` : "";
-      return `${one.word} ${before}${percent(one.after)}`;
+      const near = one.near ? ` (near ${one.near}, ${one.similarity.toFixed(2)})` : "";
+      return `${one.word} ${before}${percent(one.after)}${near}`;
     });
     return parts.length ? `${opening} ${parts.join(", ")}.` : "";
   }).filter(Boolean);
