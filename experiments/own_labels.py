@@ -40,12 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--start", default="default", help="what `dgn train --from` takes")
     parser.add_argument(
-        "--left-out", type=Path, help="has facets-N, the start of the sets of fold N, in its place"
+        "--left-out", type=Path, help="has FAMILY-N, the start of the sets of fold N, in its place"
     )
+    parser.add_argument("--family", choices=("facets", "minilm"), default="facets")
     parser.add_argument("--seed", type=int, default=0, help="draws the rows")
     options = parser.parse_args(arguments)
-    where = "a default that has not seen the set" if options.left_out else options.start
-    print(made_by("experiments/own_labels.py", "facets"))
+    where = (
+        f"a model ({options.family}) that has not seen the set"
+        if options.left_out
+        else options.start
+    )
+    print(made_by("experiments/own_labels.py", options.family))
     print(f"{options.rows} rows of each set, from {where}; recall at 1 / 3 / 5 / 7")
     print(f"{'':<14}{'rows':>5}{'start':>27}{'trained':>27}   difference at 5, p-value")
     before: list[NDArray[Any]] = []
@@ -55,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         model = options.start
         if options.left_out:
             fold = next(number for number, fold in enumerate(FOLDS) if name in fold)
-            model = str(options.left_out / f"facets-{fold}")
+            model = str(options.left_out / f"{options.family}-{fold}")
         start = Selector.from_pretrained(model)
         with tempfile.TemporaryDirectory() as folder:
             rows = Path(folder, "rows.jsonl")

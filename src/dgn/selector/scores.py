@@ -48,6 +48,7 @@ def with_scores(
     items: Items,
     weight: float | None,
     given: Items | None = None,
+    share: float = 1.0,
 ) -> tuple[SetFunction, Items, Items | None]:
     """Add the scores and the embeddings of the callers; without any, nothing changes.
 
@@ -58,6 +59,7 @@ def with_scores(
         weight: What the best score of a query is worth, as a multiple of the largest gain without
             scores; None to find it out for each query.
         given: Texts that are given with the queries; they get the same features, without a score.
+        share: Of what was found out, how much counts.
 
     Returns:
         The function, the passages and the given texts.
@@ -79,7 +81,7 @@ def with_scores(
             if items.batch == 1
             else (objective.of_set(row), items.of_set(row, size))
         )
-        trust = _Trust(f, passages, gains[row, :size], weight)
+        trust = _Trust(f, passages, gains[row, :size], weight, share)
         if trust.says_nothing and (scores[row] is not None or query.embeddings is not None):
             silent.append(row)
         if scores[row] is not None:
@@ -138,8 +140,9 @@ class _Trust:
         items: Items,
         gains: NDArray[np.float64],
         weight: float | None,
+        share: float,
     ) -> None:
-        self._weight, self._gains = weight, gains
+        self._weight, self._gains, self._share = weight, gains, share
         self._allowed = np.asarray(items.mask[0], np.bool_)
         best = relevance_of(objective, items).max(initial=0.0)
         self._sure = _share(best, _UNSURE, _SURE)
@@ -154,9 +157,9 @@ class _Trust:
         if self.says_nothing:
             return 1.0
         if allowed.sum() < _FEW:
-            return _FEW_WEIGHT
+            return self._share * _FEW_WEIGHT
         agreeing = _share(_agreement(scores[allowed], self._gains[allowed]), 0.0, _AGREEING)
-        return 1 - self._sure * (1 - agreeing)
+        return self._share * (1 - self._sure * (1 - agreeing))
 
 
 def _score_column(scores: NDArray[np.float64], worth: float, concave: Concave) -> Columns:

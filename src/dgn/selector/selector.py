@@ -297,7 +297,8 @@ class Selector:
         given = self._given(queries, items)
         objective = self._adapted(objective, items)
         items = without_repeats(queries, items)
-        objective, items, given = with_scores(queries, objective, items, limits.score_weight, given)
+        weight, share = limits.score_weight, self.encoder.score_share
+        objective, items, given = with_scores(queries, objective, items, weight, given, share)
         breadth = limits.breadth
         if breadth is None:  # an objective of the user is used as it is
             breadth = self.encoder.breadth if self._objective is None else 0.0

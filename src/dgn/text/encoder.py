@@ -84,6 +84,8 @@ class Encoder(ABC):
         limits: What it cannot see, as a sentence for model cards.
         request_tokens: How many tokens it reads in a few seconds; a service takes no more at once.
         breadth: What a selector takes if its caller says nothing; 0 if `contents` returns None.
+        score_share: The share of its worth that a caller's score has, where the caller does not say
+            what it is worth; below 1 for an encoder that is better than most scores.
     """
 
     family: ClassVar[str] = ""
@@ -91,6 +93,7 @@ class Encoder(ABC):
     limits: ClassVar[str] = ""
     request_tokens: ClassVar[int] = 200_000
     breadth: float = 0.0
+    score_share: ClassVar[float] = 1.0
 
     @abstractmethod
     def encode(self, queries: Sequence[Query]) -> tuple[SetFunction, Items]:
