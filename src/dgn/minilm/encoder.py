@@ -88,8 +88,8 @@ class MiniLMEncoder(Encoder):
         "spelling."
     )
     request_tokens = 40_000
-    # Scores of a weaker method over passages that it has chosen itself cost; of shares from .02 to 1,
-    # this is the largest that cost nothing on training parts.
+    # BM25's scores cost on the passages that BM25 has found; of the shares from .02 to 1, this is
+    # the largest that costs nothing on training parts.
     score_share = 0.05
 
     def __init__(
