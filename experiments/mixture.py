@@ -10,10 +10,10 @@ r"""Train the facets on 35 kinds of text, through the greedy layers.
 A kind of text is drawn by the square root of its size. A step sees windows of documents with and
 without order and titles, so that the model learns to do without them. The loss is the layer-wise
 cross-entropy of the unfolded greedy search, and that of the relevance of each passage, of which a
-share comes from the logits of a reader (`experiments.read_pairs`) that has not seen its kind of
-text. What chooses the settings is the recall on kinds that were left out, on their training parts;
-dev reports. The layers learn to trust the relevance more than new kinds of text justify, so its
-weight is chosen in this way, too: `weigh` reads OUT/fold-N, what `train --fold N` wrote.
+share comes from the logits of a reader (experiments/read_pairs.py at d973326) that has not seen its
+kind of text. What chooses the settings is the recall on kinds that were left out, on their training
+parts; dev reports. The layers learn to trust the relevance more than new kinds of text justify, so
+its weight is chosen in this way, too: `weigh` reads OUT/fold-N, what `train --fold N` wrote.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     packing = commands.add_parser("pack")
     packing.add_argument("folder", type=Path)
-    packing.add_argument("--readers", type=Path, help="what scripts/read_pairs_on_device wrote")
+    packing.add_argument("--readers", type=Path, help="logits of readers, written at d973326")
     packing.add_argument("--most", type=int, nargs=2, default=(600, 80), metavar=("TRAIN", "DEV"))
     training = commands.add_parser("train")
     training.add_argument("folder", type=Path)

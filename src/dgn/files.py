@@ -14,12 +14,9 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast, final
+from typing import IO, Any, cast, final
 
 from dgn.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 try:
     import fcntl
@@ -96,18 +93,6 @@ def _naming(path: Path) -> Generator[None]:
     except OSError as error:
         number, reason = error.errno or errno.EIO, error.strerror or str(error)
         raise OSError(number, reason, str(path)) from None
-
-
-def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as `numpy.save` does, whose errors do not name the file."""
-    import numpy as np
-
-    plain = np.ascontiguousarray(array).reshape(np.shape(array))
-    with open_to_write(path) as stream:
-        np.lib.format.write_array_header_1_0(
-            stream, np.lib.format.header_data_from_array_1_0(plain)
-        )
-        stream.write(plain.data)
 
 
 @contextmanager

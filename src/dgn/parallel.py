@@ -174,9 +174,3 @@ def end_with_parent() -> None:
 def _end_after(parent: Any) -> None:
     parent.join()
     os._exit(1)
-
-
-def is_orphan() -> bool:
-    """Whether the process that started this one was killed."""
-    parent = multiprocessing.parent_process()
-    return parent is not None and not parent.is_alive()

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dgn import Selector, files
@@ -30,7 +29,6 @@ from dgn.errors import BrokenInput, InvalidInput
 from dgn.files import (
     only_writer,
     open_atomically,
-    save_array,
     save_figure,
     write_atomically,
 )
@@ -186,7 +184,6 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     writers: dict[str, Callable[[Path], object]] = {
         "a.txt": lambda path: write_atomically(path, bytes(5000)),
         "b.bin": open_and_write,
-        "c.npy": lambda path: save_array(path, np.zeros(5000)),
         "d.png": lambda path: save_figure(Figure(), path, dpi=200),
         "model.safetensors": lambda path: Selector.from_pretrained().save_pretrained(path.parent),
     }

@@ -117,11 +117,6 @@ class Constraints:
             sets.append(constraints)
         return sets
 
-    @property
-    def limits_choice(self) -> bool:
-        """Whether more is limited than the number of items."""
-        return bool(self.pinned) or self.groups is not None or self.costs is not None
-
     def open(self) -> NDArray[np.bool_]:
         """[items], True for the items that may be added now."""
         if self.k < 1:

@@ -7,7 +7,6 @@ import pytest
 
 from dgn.apps.cli import options
 from dgn.apps.cli.options import (
-    figure_file,
     new_file,
     positive,
     print_problems,
@@ -30,14 +29,6 @@ def test_files_to_write_need_an_existing_folder(tmp_path: Path) -> None:
     for text in (str(tmp_path), str(tmp_path / "none" / "a.jsonl"), "."):
         with pytest.raises(argparse.ArgumentTypeError, match="not a file in an existing folder"):
             new_file(text)
-
-
-def test_figures_need_a_known_format(tmp_path: Path) -> None:
-    for suffix in (".png", ".svg", ".pdf"):
-        assert figure_file(str(tmp_path / f"a{suffix}")) == tmp_path / f"a{suffix}"
-    for text in (tmp_path / "a.gif", tmp_path / "a", tmp_path / "none" / "a.png"):
-        with pytest.raises(argparse.ArgumentTypeError, match=r"\.png, \.svg or \.pdf"):
-            figure_file(str(text))
 
 
 def test_output_must_not_be_an_input(tmp_path: Path) -> None:

@@ -35,16 +35,6 @@ def new_file(text: str) -> Path:
     return path
 
 
-def figure_file(text: str) -> Path:
-    """A figure to write; its format and folder are checked before the work begins."""
-    path = Path(text)
-    if path.suffix not in {".png", ".svg", ".pdf"} or not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a .png, .svg or .pdf file in an existing folder"
-        )
-    return path
-
-
 def refuse_overwriting(
     out: Path | None, inputs: Iterable[Path | str | None], flag: str = "--out"
 ) -> None:
