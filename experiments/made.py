@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "src" / "dgn" / "selector" / "models"
 _WEIGHTS = ("config.json", "model.safetensors")
 _MADE = re.compile(
-    r"Made (?:at commit ([0-9a-f]{7})|by (\S+) ([0-9a-f]{12})(?: with (\S+) (\S+))?)"
+    r"Made (?:at commit ([0-9a-f]{7})|by (\S+) ([0-9a-f]{12})(?: with (\S+) ([0-9a-f]{12}))?)"
 )
 
 

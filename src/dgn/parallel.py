@@ -1,11 +1,9 @@
 """Threads and processes: how many are useful, and how workers end.
 
-Threads are used as far as the work needs them, and no more than there are idle cores.
-
 Numerical libraries start one thread per core by default, and their threads spin while they wait
 for each other. On a busy machine one of them is always waiting for a core, and small operations
 become several times slower than with one thread. Selecting therefore uses one BLAS thread, because
-its matrices are small; training chooses by the size of a step and by the load of the machine.
+its matrices are small, and so does training on rows.
 """
 
 from __future__ import annotations
@@ -15,17 +13,11 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-_WORK_PER_THREAD = 20_000_000
-"""Multiplications per step from which another thread pays for its synchronization."""
-
-_WATCHED_SECONDS = 0.3
 
 
 def available_cores() -> int:
@@ -39,39 +31,6 @@ def available_cores() -> int:
         if quota != "max":
             cores = min(cores, max(1, round(int(quota) / int(period))))
     return cores
-
-
-def idle_cores() -> int:
-    """The available cores that other processes do not keep busy, at least 1.
-
-    This takes a moment: the cores are watched, because the load average still counts processes
-    that ended a minute ago.
-    """
-    before, started = _idle_seconds(), time.monotonic()
-    if before is None:
-        return available_cores()
-    time.sleep(_WATCHED_SECONDS)
-    idle = ((_idle_seconds() or before) - before) / (time.monotonic() - started)
-    return max(1, min(available_cores(), round(idle)))
-
-
-def _idle_seconds() -> float | None:
-    """For how long the cores of this process have been idle; None where that is not known."""
-    try:
-        own = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
-        rows = [line.split() for line in lines if line.startswith("cpu")]
-        # The fifth column is idle time, the sixth is time spent waiting for a disk.
-        ticks = sum(int(row[4]) + int(row[5]) for row in rows if row[0] in own)
-        return ticks / os.sysconf("SC_CLK_TCK")
-    except (AttributeError, OSError, ValueError, IndexError):  # not Linux
-        return None
-
-
-def threads_for(work: float) -> int:
-    """The number of threads for an operation of this many multiplications."""
-    useful = int(work / _WORK_PER_THREAD)
-    return 1 if useful <= 1 else min(idle_cores(), useful)
 
 
 def run_in_parts(work: Callable[[int, int], None], count: int, threads: int) -> None:

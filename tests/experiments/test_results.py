@@ -23,6 +23,10 @@ def test_output_says_by_what_it_was_made(output: str) -> None:
 def test_a_changed_script_or_changed_weights_are_noticed() -> None:
     line = made_by("experiments/made.py", "facets")
     assert not what_is_wrong(f"x\n{line}\ny")
-    for wrong in (line[:-1] + "-", line.replace("made.py ", "made.py 0"), "nothing"):
+    for wrong in (
+        line[:-1] + ("0" if line[-1] != "0" else "1"),
+        line.replace("made.py ", "made.py 0"),
+        "nothing",
+    ):
         assert what_is_wrong(wrong)
     assert not what_is_wrong("Made at commit d973326.")

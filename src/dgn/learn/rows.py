@@ -16,7 +16,8 @@ import importlib.util
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -336,6 +337,17 @@ class _Pick:
         return {name: weight.numpy() for name, weight in self.weights.items()}
 
 
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """The steps are small: on a busy machine, threads that wait for each other take ten times."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class _CrossValidation:
     """Networks that learn from all parts but one, and one that learns from all, epoch by epoch.
 
@@ -369,6 +381,10 @@ class _CrossValidation:
 
     def learn(self, on_epoch: Callable[[EpochReport, int], None]) -> str:
         """Learn until the last epoch, or until nothing improves any more; returns the reason."""
+        with _one_thread():
+            return self._learn(on_epoch)
+
+    def _learn(self, on_epoch: Callable[[EpochReport, int], None]) -> str:
         config = self._config
         self._measure(None, time.monotonic())
         on_epoch(self.epochs[-1], config.epochs)

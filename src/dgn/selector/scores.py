@@ -90,8 +90,8 @@ def with_scores(
         if query.embeddings is not None:
             vectors = query.embeddings.astype(np.float64)
             worth = first[row] * trust.in_scores(vectors[1:] @ vectors[0])
-            share = 0.0 if trust.says_nothing else _VECTOR_SHARE
-            own += _vector_columns(vectors, worth, items.mask[row, :size], concave, share)
+            of_dimensions = 0.0 if trust.says_nothing else _VECTOR_SHARE
+            own += _vector_columns(vectors, worth, items.mask[row, :size], concave, of_dimensions)
         columns.append(own)
     if silent:  # what is left of the model is a guess; the caller knows more
         features = items.features.copy()
