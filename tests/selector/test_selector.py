@@ -19,6 +19,7 @@ from claim_page import CLAIM, PAGE, TITLE
 from dgn.core.functions import FeatureCoverage, Items, Power, SetFunction
 from dgn.data import read_rows
 from dgn.errors import DGNError, InvalidInput
+from dgn.selector import coverage
 from models import shipped, untrained
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "claims.jsonl"
@@ -378,3 +379,15 @@ def test_a_selector_can_be_copied_into_another_process() -> None:
     for twin in (pickle.loads(pickle.dumps(selector)), copy.deepcopy(selector)):
         after = twin.select("The ship sank in 1901.", ["It sank in 1901.", "Bread is baked."], k=1)
         assert (after.indices, after.gains) == (before.indices, before.gains)
+
+
+def test_relevance_is_the_same_at_once_and_from_states() -> None:
+    random = np.random.default_rng(0)
+    for seed in range(20):
+        width = 5 + seed
+        target = random.random((1, width)) * (random.random((1, width)) < 0.6)
+        weights = random.random((1, width)) * (random.random((1, width)) < 0.8)
+        f = FeatureCoverage(weights.astype(np.float32), target=target.astype(np.float32))
+        items = Items(random.random((1, 7, width), np.float32) * 2)
+        slow = coverage._weighted_sum(*coverage._measured(f, coverage._each_alone(f, items)))
+        np.testing.assert_allclose(coverage.relevance_of(f, items), slow, rtol=1e-12)

