@@ -99,3 +99,15 @@ def test_too_long_is_what_would_have_been_taken() -> None:
     assert reasons[0] == "selected"
     assert reasons[1] == "too_long"
     assert reasons.count("too_long") <= 2
+
+
+def test_the_result_says_how_many_passages_breadth_compares() -> None:
+    passages = [f"Ship {number} sailed to harbour {number % 7}." for number in range(600)]
+    found = shipped().select("Which ship sailed to the harbour?", passages, k=3)
+    assert found.compared == 512
+    assert "breadth is about the 512 passages that add most" in str(found.explain())
+    assert shipped().select("Which ship?", passages[:500], k=3).compared is None
+    assert shipped().select("Which ship?", passages, k=3, breadth=0).compared is None
+    given = shipped().select("Which ship sailed?", passages, k=3, given=[passages[0]])
+    assert given.compared == 512
+    assert 0 not in given.indices

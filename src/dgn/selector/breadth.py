@@ -95,25 +95,29 @@ def with_breadth(
     count, width = len(chosen), items.features.shape[2]
     relevance = relevance_of(objective, items)[chosen] ** _RELEVANCE_EXPONENT
     relevance = np.maximum(relevance, _LEAST_RELEVANCE)
-    said = np.zeros((1, items.size, count), items.features.dtype)
-    said[0, chosen] = similar[:, :count].T
+    dtype = items.features.dtype
 
-    def widened(part: Items, more: NDArray[Any]) -> Items:
-        return Items(np.concatenate([part.features, more], axis=2), part.mask)
+    def widened(part: Items, rows: Any, said: NDArray[Any]) -> Items:
+        features = np.zeros((1, part.size, width + count), dtype)
+        features[:, :, :width] = part.features
+        features[0, rows, width:] = said
+        return Items(features, part.mask)
 
     whole = _value_of_all(objective, items)
     weights = np.array([[0.0, 1.0]])
     if breadth < 1 and whole > 0:
         weights = np.array([[1.0, breadth / (1 - breadth) * whole / float(relevance.sum())]])
-    represented = FacilityLocation(relevance[None].astype(said.dtype))
+    represented = FacilityLocation(relevance[None].astype(dtype))
     mixture = Mixture(
         (_with_weights(objective, width), represented),
-        weights.astype(said.dtype),
+        weights.astype(dtype),
         (slice(0, width), slice(width, width + count)),
     )
+    said = similar[:, :count].T
     if given is not None:
-        given = widened(given, similar[None, :, count:].swapaxes(1, 2))
-    return mixture, widened(items, said), given, None if new is None else widened(new, said)
+        given = widened(given, slice(0, len(query.given)), similar[:, count:].T)
+    new = None if new is None else widened(new, chosen, said)
+    return mixture, widened(items, chosen, said), given, new
 
 
 def without_query(encoder: Encoder, query: Query) -> tuple[FacilityLocation, Items, Items | None]:

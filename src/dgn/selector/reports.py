@@ -89,6 +89,7 @@ def explained(selection: PassageSelection) -> Explanation:
         _by_facet(facets, alone, weights),
         sources,
         selection.tokens is not None,
+        selection.compared,
     )
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NotRequired, TypedDict, final
 
+import numpy as np
+
 from dgn.core import Selection
 from dgn.core.constraints import Constraints
-from dgn.core.functions import Items, SetFunction
+from dgn.core.functions import FacilityLocation, Items, Mixture, SetFunction
 from dgn.errors import InvalidInput, require_extra
 from dgn.selector.coverage import coverage_after, relevance_of
 from dgn.selector.limits import Limits
@@ -139,6 +141,18 @@ class PassageSelection(Selection):
             return None
         coverage = coverage_after(self.objective, self.items, self.indices, self.given)
         return None if coverage is None else float(coverage[-1])
+
+    @property
+    def compared(self) -> int | None:
+        """The number of passages that breadth is about, where it is not about all; else None."""
+        f, count = self.objective, int(np.count_nonzero(self.items.mask))
+        if not isinstance(f, Mixture) or f.columns is None:
+            return None
+        if not isinstance(f.functions[-1], FacilityLocation):
+            return None
+        last = f.columns[-1]
+        width = last.stop - last.start
+        return width if width < count else None
 
     @property
     def reports(self) -> tuple[PassageReport, ...]:

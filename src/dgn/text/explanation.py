@@ -173,6 +173,7 @@ class Explanation:
         sources: For each selected passage and each word, by what it covers the word, if it does;
             see `WordCoverage`.
         length_counts: Whether the length of passages counted, because there is a token limit.
+        compared: The number of passages that breadth is about, where it is not about all.
     """
 
     query: str
@@ -187,6 +188,7 @@ class Explanation:
     alone: NDArray[np.float64]
     sources: tuple[tuple[Source, ...], ...]
     length_counts: bool = False
+    compared: int | None = None
 
     @property
     def selected(self) -> tuple[PassageReport, ...]:
@@ -283,6 +285,8 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
         ]
         if explanation.gap:
             yield [("covered less than half: ", "dim"), (", ".join(explanation.gap), "yellow")]
+        if explanation.compared is not None:
+            yield [(f"breadth is about the {explanation.compared} passages that add most", "dim")]
         if explanation.is_repetitive:
             yield [
                 (
