@@ -23,7 +23,10 @@ def rows_table(result: RowsResult) -> list[list[str]]:
 def rows_verdict(result: RowsResult) -> str:
     """What came out of a training on rows, in sentences."""
     if result.best_epoch:
-        kept = f"The model has the weights of epoch {result.best_epoch}."
+        kept = (
+            f"The model has the weights of epoch {result.best_epoch}. Its breadth is "
+            f"{result.breadth:g}, which suits these rows best."
+        )
     else:
         kept = (
             "Training did not clearly improve the recall on rows that were not learned from; the "

@@ -103,6 +103,7 @@ class RowsResult:
         epochs: The start, and every epoch.
         best_epoch: The epoch whose weights were kept; 0 if the start was kept.
         chosen_epoch: The epoch with the highest recall, even if the start was kept.
+        breadth: That of the model.
         stopped: Why training stopped.
         division: How the rows were divided into parts.
     """
@@ -115,6 +116,7 @@ class RowsResult:
     epochs: tuple[EpochReport, ...]
     best_epoch: int
     chosen_epoch: int
+    breadth: float
     stopped: str
     division: str
 
@@ -164,6 +166,9 @@ def train_on_rows(
     stopped = run.learn(on_epoch)
     measured, is_better, breadth = _measured(origin, run, config.eval_ks)
     chosen = run.picks[0].epoch
+    encoder = origin.selector.encoder
+    if is_better and chosen:
+        encoder = origin.encoder(run.picks[0].arrays, breadth)
     result = RowsResult(
         folder,
         len(used),
@@ -173,12 +178,10 @@ def train_on_rows(
         tuple(run.epochs),
         chosen if is_better else 0,
         chosen,
+        encoder.breadth,
         stopped,
         run.division,
     )
-    encoder = origin.selector.encoder
-    if result.best_epoch:
-        encoder = origin.encoder(run.picks[0].arrays, breadth)
     training = {
         "kind": _KIND,
         "rows": {path.name: fingerprint_of(path) for path in files},
