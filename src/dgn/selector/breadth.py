@@ -22,8 +22,9 @@ from dgn.text.encoder import Encoder
 from dgn.text.query import Query
 from dgn.text.similarity import Contents
 
-MOST_COMPARED = 512
-"""P is about at most so many passages, those with the largest first gain."""
+MOST_COMPARED, _LEAST_COMPARED, _MOST_NUMBERS = 512, 64, 1 << 22
+"""P is about at most so many passages, those with the largest first gain; about fewer, if there are
+so many passages that a number for each pair of both would take more memory than this."""
 
 MOST_WITHOUT_QUERY = 20_000
 
@@ -146,12 +147,14 @@ def without_query(encoder: Encoder, query: Query) -> tuple[FacilityLocation, Ite
 def _most_promising(query: Query, objective: SetFunction, items: Items) -> NDArray[np.int64]:
     """The passages that P is about: those with the largest first gain, and pinned ones."""
     real = np.flatnonzero(items.mask[0])
-    if len(real) <= MOST_COMPARED:
+    most = max(_LEAST_COMPARED, min(MOST_COMPARED, _MOST_NUMBERS // max(1, len(real))))
+    if len(real) <= most:
         return real
     gains = np.asarray(objective.gains(items, objective.empty(items)))[0]
     gains = np.where(items.mask[0], gains, -1)
     gains[list(query.pinned)] = np.inf
-    return np.sort(np.argsort(-gains, kind="stable")[:MOST_COMPARED])
+    most = max(most, len(query.pinned))
+    return np.sort(np.argsort(-gains, kind="stable")[:most])
 
 
 def _value_of_all(objective: SetFunction, items: Items) -> float:
