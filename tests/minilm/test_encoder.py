@@ -200,3 +200,26 @@ def test_the_second_part_is_made_of_its_own_vectors(selector: dgn.Selector) -> N
         one = selector.select(query.text, passages, k=2, breadth=breadth)
         other = index.select(query.text, k=2, breadth=breadth)
         assert one.indices == other.indices
+
+
+def test_given_texts_of_a_batch_leave_the_vectors_of_the_others(selector: dgn.Selector) -> None:
+    passages = [
+        "The secretary resigned in May.",
+        "Engineers build programs and cars.",
+        "Ada wrote the first program in 1843.",
+        "Felines nap for most of the day.",
+        "Kittens rest a lot.",
+        "The company hired 200 engineers.",
+    ]
+    rows = [
+        {"query": "Who wrote the first program?", "passages": passages},
+        {"query": "Who sleeps?", "passages": ["Cats sleep."], "given": ["Dogs bark."]},
+    ]
+    together = list(selector.select_many(rows, k=3, breadth=0.6))
+    alone = [selector.select(**row, k=3, breadth=0.6) for row in rows]
+    assert [one.indices for one in together] == [one.indices for one in alone]
+    assert together[0].gains == pytest.approx(alone[0].gains, rel=1e-5)
+
+
+def test_a_run_of_signs_is_not_read(selector: dgn.Selector) -> None:
+    assert selector.select("Who designed it?", ['"' * 200_000, "Voss did."], k=1).indices == (1,)

@@ -191,3 +191,81 @@ def test_most_of_the_selected_being_copies_is_said() -> None:
 def test_empty_items_and_unknown_features_are_no_reason_to_fail() -> None:
     assert shipped().select("xyzzy", ["Bo runs.", "Ada swims."], k=1).indices
     assert isinstance(shipped().select("xyzzy", ["Bo runs."], breadth=1).items, Items)
+
+
+def test_what_was_read_before_changes_nothing() -> None:
+    """A word may be denied by several others, which may be met before it or after it."""
+    passages = [
+        "The ministers like the new law.",
+        "The ministers dislike the new law.",
+        "Cats nap.",
+    ]
+    query = "Does the minister like the new law?"
+    first = dgn.Selector.from_pretrained().select(query, passages, k=2)
+    later = dgn.Selector.from_pretrained()
+    later.select("Do they dislike it, unlike me?", ["They dislike it.", "I am unlike them."], k=1)
+    found = later.select(query, passages, k=2)
+    assert (found.indices, found.gains) == (first.indices, first.gains)
+    assert found.reports[1].similarity <= 0.5
+    washed = ["Unwashed vegetables from the market.", "Washed vegetables from the market."]
+    gains = {
+        dgn.Selector.from_pretrained().select("Washed?", order, k=2, breadth=0.6).gains
+        for order in (washed, washed[::-1])
+    }
+    assert len(gains) == 1
+
+
+def test_given_texts_are_compared_with_any_number_of_passages() -> None:
+    passages = [f"Passage {number} is about dogs." for number in range(2100)]
+    found = shipped().select("Which dogs?", passages, k=2, given=[passages[7]], breadth=0)
+    assert len(found) == 2
+    assert 7 not in found.indices
+
+
+def test_without_a_query_the_order_of_loose_passages_changes_nothing() -> None:
+    texts = ["alpha", "beta", "gamma ray", "A dog runs.", "A dog is running.", "Cats sleep."]
+    wanted = shipped().select(None, texts, k=3).texts
+    for order in itertools.permutations(texts):
+        assert shipped().select(None, order, k=3).texts == wanted
+    assert shipped().select(None, ["", " "], k=2).indices == ()
+    copies = ["Ada wrote code.", "Ada wrote code.", "Cats sleep."]
+    found = shipped().select(None, copies, groups=["a", "b", "a"], max_per_group=1, k=3, pinned=[2])
+    assert found.indices == (2, 1)
+
+
+@pytest.mark.parametrize("breadth", [0, None, 1])
+def test_equal_passages_in_groups_never_make_a_certificate_too_good(breadth: float | None) -> None:
+    query = "Who wrote the first program, and was the budget approved?"
+    texts = ["Ada wrote the first program.", "The budget was approved.", "A dog runs.", "Cats nap."]
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        passages = [texts[place] for place in random.integers(0, 4, random.integers(2, 7))]
+        groups = [("a", "b", None)[place] for place in random.integers(0, 3, len(passages))]
+        k, most = int(random.integers(1, 4)), int(random.integers(1, 3))
+        found = shipped().select(
+            query, passages, groups=groups, max_per_group=most, k=k, breadth=breadth
+        )
+        twins, f, items = found.query.twins, found.objective, found.items
+        best = 0.0
+        for chosen in itertools.combinations(range(len(passages)), min(k, len(passages))):
+            stand = sorted({twins[place] for place in chosen})
+            names = [groups[place] for place in chosen if groups[place] is not None]
+            if len(stand) < len(chosen) or any(names.count(name) > most for name in names):
+                continue
+            member = np.zeros((1, len(passages)), items.features.dtype)
+            member[0, stand] = 1
+            best = max(best, float(f.value(f.add(items, f.empty(items), member))[0]))
+        assert best <= found.certificate.bound * (1 + 1e-5)
+    index = shipped().index(passages=passages)
+    again = index.select(query, groups=groups, max_per_group=most, k=k, breadth=breadth)
+    assert again.indices == found.indices
+
+
+def test_a_copy_without_a_group_leaves_room_for_others() -> None:
+    query = "Who wrote the first program, and was the budget approved?"
+    program, budget = "Ada wrote the first program.", "The budget was approved."
+    for groups in (["a", None, "a"], [None, "a", "a"]):
+        found = shipped().select(
+            query, [program, program, budget], groups=groups, max_per_group=1, k=2
+        )
+        assert found.texts == (program, budget)

@@ -337,7 +337,7 @@ def test_selector_with_its_own_objective_cannot_be_saved(tmp_path: Path) -> None
         ({"stop_at": 1.5}, "stop_at", "greater than 0 and at most 1; got 1.5"),
         ({"stop_at": 0}, "stop_at", "got 0"),
         ({"stop_at": "0.9"}, "stop_at", "a number; got '0.9'"),
-        ({"score_weight": -1.0}, "score_weight", "at least 0; got -1"),
+        ({"score_weight": -1.0}, "score_weight", "from 0 to 1,000,000; got -1"),
         ({"score_weight": "much"}, "score_weight", "a number"),
         ({"count_tokens": len}, "count_tokens", "count_tokens needs max_tokens"),
         ({"count_tokens": 3, "max_tokens": 9}, "count_tokens", "a function of a string"),

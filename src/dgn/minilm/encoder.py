@@ -55,6 +55,7 @@ from dgn.text.similarity import Contents, contents_of
 from dgn.text.spelling import normalized
 from dgn.text.vectors import token_idf
 from dgn.text.vocabulary import WordReader, WordTable
+from dgn.text.words import has_words
 
 DIMENSION = 384
 
@@ -148,7 +149,8 @@ class MiniLMEncoder(Encoder):
         """The vectors of the texts of each list; each different text is read once."""
         flat = [normalized(text) for some in texts for text in some]
         different = {text: number for number, text in enumerate(dict.fromkeys(flat))}
-        tokens = self._pieces.tokens_of(list(different))
+        # A long run of signs has a token for each of them, and says nothing.
+        tokens = self._pieces.tokens_of([text if has_words(text) else "" for text in different])
         words, wholes = self._texts(list(different), tokens)
         found: list[TextVectors] = []
         start = 0
@@ -169,12 +171,17 @@ class MiniLMEncoder(Encoder):
 
     def keep(self, queries: Sequence[Query], wholes: Sequence[NDArray[np.float32]]) -> None:
         """Keep the vectors of queries and of their passages that this thread has read last."""
-        self._last.read = (queries, wholes)
+        # The last two reads: texts that are given are read after the passages of their queries.
+        before = getattr(self._last, "reads", [])[:1]
+        self._last.reads = [(queries, wholes), *before]
 
     def kept(self, query: Query) -> NDArray[np.float32] | None:
         """The vectors of a query and its passages that this thread has read last, if it has."""
-        queries, wholes = getattr(self._last, "read", ((), ()))
-        return next((own for one, own in zip(queries, wholes, strict=True) if one is query), None)
+        for queries, wholes in getattr(self._last, "reads", []):
+            for one, own in zip(queries, wholes, strict=True):
+                if one is query:
+                    return own
+        return None
 
     def contents(self, query: Query, indices: NDArray[np.int64]) -> Contents:
         contents, wholes = contents_of(self.reader, query, indices), self.kept(query)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dgn.core.functions import FacilityLocation, FeatureCoverage, Items, Mixture, SetFunction
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import relevance_of
+from dgn.selector.search import tie_order
 from dgn.text.encoder import Encoder
 from dgn.text.query import Query
 from dgn.text.similarity import Contents
@@ -27,6 +28,7 @@ MOST_COMPARED, _LEAST_COMPARED, _MOST_NUMBERS = 512, 64, 1 << 22
 so many passages that a number for each pair of both would take more memory than this."""
 
 MOST_WITHOUT_QUERY = 20_000
+_BLOCK = 1024
 
 _LEAST_RELEVANCE = 0.01
 _RELEVANCE_EXPONENT = 2 / 3
@@ -60,8 +62,15 @@ def _contents(encoder: Encoder, query: Query, indices: NDArray[np.int64]) -> Con
 
 def without_given(encoder: Encoder, query: Query, items: Items) -> Items:
     """The passages of a query, each with the part of its features that no given text has said."""
-    contents = _contents(encoder, query, np.arange(len(query.passages)))
-    if contents is None or not (copied := contents.copies_of_given()).any():
+    parts: list[NDArray[np.float32]] = []
+    for start in range(0, len(query.passages), _BLOCK):
+        indices = np.arange(start, min(start + _BLOCK, len(query.passages)))
+        contents = _contents(encoder, query, indices)
+        if contents is None:
+            return items
+        parts.append(contents.copies_of_given())
+    copied = np.concatenate(parts)
+    if not copied.any():
         return items
     left = np.ones((1, items.size, 1), items.features.dtype)
     left[0, : len(copied), 0] = 1 - copied
@@ -136,9 +145,10 @@ def without_query(encoder: Encoder, query: Query) -> tuple[FacilityLocation, Ite
         )
     contents = contents_of_query(encoder, query, np.arange(count))
     similar = contents.similarities()
-    is_first = np.array(query.twins) == np.arange(count)
-    neighbours = similar[:, :count] @ is_first.astype(np.float32)
-    weights = np.where(is_first, 1 / neighbours, 0)[None].astype(np.float32)
+    takes_part = np.array(query.twins) == np.arange(count)
+    takes_part[list(query.blank)] = False
+    neighbours = np.maximum(similar[:, :count] @ takes_part.astype(np.float32), 1)  # and itself
+    weights = np.where(takes_part, 1 / neighbours, 0)[None].astype(np.float32)
     given = Items(similar[None, :, count:].swapaxes(1, 2)) if query.given else None
     # K is symmetric: its columns are what each passage says.
     return FacilityLocation(weights), Items(similar[None, :, :count]), given
@@ -154,7 +164,8 @@ def _most_promising(query: Query, objective: SetFunction, items: Items) -> NDArr
     gains = np.where(items.mask[0], gains, -1)
     gains[list(query.pinned)] = np.inf
     most = max(most, len(query.pinned))
-    return np.sort(np.argsort(-gains, kind="stable")[:most])
+    order = tie_order(query, items.size)
+    return np.sort(order[np.argsort(-gains[order], kind="stable")[:most]])
 
 
 def _value_of_all(objective: SetFunction, items: Items) -> float:

@@ -130,7 +130,8 @@ class PassageIndex:
             return self._selector.select_queries([asked], checked)[0]
         with single_threaded_blas() if self._selector.encoder.uses_blas else nullcontext():
             objective, items = self._prepared.encode(asked, indices)
-            return self._selector.select_encoded([asked], checked, objective, items)[0]
+            (found,) = self._selector.select_encoded([asked], checked, objective, items)
+            return self._selector.in_groups_with_room(found)
 
     def save(self, folder: str | Path) -> None:
         """Write the index into a folder, from which `Selector.load_index` maps it into memory.

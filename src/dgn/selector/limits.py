@@ -65,7 +65,7 @@ class Limits:
             "max_tokens": _within("max_tokens", self.max_tokens, "a finite number greater than 0"),
             "stop_at": _within("stop_at", self.stop_at, "greater than 0 and at most 1"),
             "min_relevance": _within("min_relevance", self.min_relevance, "from 0 to 1"),
-            "score_weight": _within("score_weight", self.score_weight, "at least 0"),
+            "score_weight": _within("score_weight", self.score_weight, "from 0 to 1,000,000"),
             "breadth": _within("breadth", self.breadth, "from 0 to 1"),
             "max_per_document": _count("max_per_document", self.max_per_document),
             "max_per_group": _count("max_per_group", self.max_per_group),
@@ -146,7 +146,7 @@ _RANGES: dict[str, Callable[[float], bool]] = {
     "max_tokens": lambda x: 0 < x < math.inf,
     "stop_at": lambda x: 0 < x <= 1,
     "min_relevance": lambda x: 0 <= x <= 1,
-    "score_weight": lambda x: 0 <= x < math.inf,
+    "score_weight": lambda x: 0 <= x <= 1e6,
     "breadth": lambda x: 0 <= x <= 1,
 }
 

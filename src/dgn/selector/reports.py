@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dgn.core.constraints import Constraints
-from dgn.core.functions import Items, Mixture, SetFunction
+from dgn.core.functions import FacilityLocation, Items, Mixture, SetFunction
 from dgn.core.steps import Step, replay
 from dgn.errors import InvalidInput
 from dgn.selector.coverage import covered_alone, covered_features
@@ -193,7 +193,12 @@ def _similarities(selection: PassageSelection) -> NDArray[np.float32] | None:
     count = len(query.passages)
     if not query.text:
         return features
-    if isinstance(f, Mixture) and f.columns is not None and len(f.columns) == 2:
+    if (
+        isinstance(f, Mixture)
+        and isinstance(f.functions[-1], FacilityLocation)
+        and f.columns is not None
+        and len(f.columns) == 2
+    ):
         said = features[:count, f.columns[1]]
         compared = np.flatnonzero(said.any(axis=1))
         if len(compared) == said.shape[1]:

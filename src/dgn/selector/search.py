@@ -132,24 +132,39 @@ def constraints_of(
     return constraints
 
 
+def twins_in_groups(selection: PassageSelection) -> bool:
+    """Whether equal passages are in different groups with quotas."""
+    query, limits = selection.query, selection.constraints
+    if limits is None or limits.groups is None or len(set(query.twins)) == len(query.twins):
+        return False
+    groups = limits.groups.tolist()
+    return any(groups[twin] != groups[place] for place, twin in enumerate(query.twins))
+
+
 def with_other_twins(selection: PassageSelection) -> Query | None:
     """The query with another one of some equal passages, whose group has room; None if none has."""
-    query, left = selection.query, selection.constraints
-    if left is None or left.groups is None or left.quotas is None or not query.text:
-        return None
-    if len(set(query.twins)) == len(query.twins):
-        return None
+    query, left = selection.query, cast("Any", selection.constraints)
+    groups = _groups_of(query, selection.limits) or []
     for index in selection.indices:
         left = left.after(index)
-    room = cast("Any", left.quotas)[left.groups]
-    for twin in set(query.twins).difference(selection.indices):
+    room = left.quotas[left.groups]
+    for twin in sorted(set(query.twins).difference(query.pinned)):
+        free = [n for n, own in enumerate(query.twins) if own == twin and groups[n] < 0]
+        if groups[twin] >= 0 and free:
+            return _with_twin(query, twin, free[0])
+        if twin in selection.indices:
+            continue
         others = [other for other, own in enumerate(query.twins) if own == twin and room[other] > 0]
         if room[twin] < 1 and others:
-            best = max(others, key=lambda other: (room[other], -other))
-            changed = replace(query)
-            changed.__dict__["twins"] = tuple(best if own == twin else own for own in query.twins)
-            return changed
+            return _with_twin(query, twin, max(others, key=lambda other: (room[other], -other)))
     return None
+
+
+def _with_twin(query: Query, twin: int, other: int) -> Query:
+    """The query in which another one of equal passages stands for them."""
+    changed = replace(query)
+    changed.__dict__["twins"] = tuple(other if own == twin else own for own in query.twins)
+    return changed
 
 
 def search_passages(
@@ -176,7 +191,7 @@ def search_passages(
     """
     orders: list[NDArray[np.int64]] | None = None
     if ties_by_text and any(query.passages[0].position is None for query in queries):
-        orders = [_tie_order(query, items.size) for query in queries]
+        orders = [tie_order(query, items.size) for query in queries]
         items = items.ordered(np.array(orders))
     k = limits.most(items.size)
     if given is None and all(limited is None for limited in constraints):
@@ -213,8 +228,16 @@ def search_all(
 ) -> Selection:
     """Select the passages that represent all of them, without a query."""
     assert constraints is not None  # noqa: S101
-    search = lazy_within if items.size > _MANY else greedy_within
-    return _without_idle(search(objective, items, constraints, context), query)
+    order = tie_order(query, items.size)
+    ordered = constraints.ordered(order[: len(query.passages)])
+    items = items.ordered(order[None])
+    if items.size > _MANY:
+        found = lazy_within(objective, items, ordered, context)
+    else:
+        exponent = length_exponent(constraints)
+        found = greedy_within(objective, items, ordered, context, cost_exponent=exponent)
+    found = replace(found, indices=tuple(order[list(found.indices)].tolist()))
+    return _without_idle(found, query)
 
 
 def stopped_early(
@@ -310,7 +333,7 @@ def length_exponent(constraints: Constraints) -> float:
     return min(_LENGTH_EXPONENT * math.log(max(1.0, fitting)), _LARGEST_EXPONENT)
 
 
-def _tie_order(query: Query, size: int) -> NDArray[np.int64]:
+def tie_order(query: Query, size: int) -> NDArray[np.int64]:
     """The passages in the order in which ties are given to them: loose ones by their texts."""
     order = list(range(size))
     if query.passages[0].position is None:

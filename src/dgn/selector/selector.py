@@ -6,12 +6,13 @@ import inspect
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from dgn.core import native
+from dgn.core import Certificate, native
 from dgn.core.functions import Items, SetFunction
 from dgn.errors import InvalidInput
 from dgn.parallel import single_threaded_blas
@@ -27,6 +28,7 @@ from dgn.selector.search import (
     search_passages,
     stopped_early,
     token_counts,
+    twins_in_groups,
     with_other_twins,
     without_repeats,
 )
@@ -234,21 +236,32 @@ class Selector:
                         selected += self.select_encoded([query], limits, *encoded)
                     else:
                         selected.append(self._select_without_query(query, limits))
-        return [self._in_groups_with_room(one) for one in selected]
+        return [self.in_groups_with_room(one) for one in selected]
 
-    def _in_groups_with_room(self, selection: PassageSelection) -> PassageSelection:
+    def in_groups_with_room(self, selection: PassageSelection) -> PassageSelection:
         """Of equal passages in different groups, the one whose group has room counts.
 
-        One passage stands for all that repeat it; if its group was full, another one stands for
-        them in a second search.
+        One passage stands for all that repeat it; if its group was full, or if another one is in no
+        group, another one stands for them in a second search. The certificate is then that of a
+        search without groups, because a better set might have others of the equal passages.
         """
+        if not twins_in_groups(selection):
+            return selection
         for _ in selection.query.passages:
             query = with_other_twins(selection)
             if query is None:
                 break
-            objective, items = self.encoder.encode([query])
-            (selection,) = self.select_encoded([query], selection.limits, objective, items)
-        return selection
+            (selection,) = self._selected_again(query, selection.limits)
+        free = replace(selection.limits, max_per_group=None, max_per_document=None)
+        (loose,) = self._selected_again(replace(selection.query, groups=None), free)
+        value = selection.certificate.value
+        bound = max(value, selection.certificate.bound, loose.certificate.bound)
+        return replace(selection, certificate=Certificate(value, bound))
+
+    def _selected_again(self, query: Query, limits: Limits) -> list[PassageSelection]:
+        if not query.text:
+            return [self._select_without_query(query, limits)]
+        return self.select_encoded([query], limits, *self.encoder.encode([query]))
 
     def index(
         self,

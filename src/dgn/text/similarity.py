@@ -167,7 +167,7 @@ class Contents:
         negates[text[signs[:, NEGATES] > 0]] = True
         denies = signs[:, DENIED] > 0
         if denies.any():
-            negates[text[denies][np.isin(signs[denies, DENIED], self.rows)]] = True
+            negates[text[denies][np.isin(signs[denies, DENIED] - 1, self.rows)]] = True
         differ |= negates[:, None] != negates
         has_number = (signs[:, NUMBER] > 0) & self.has_query
         if has_number.any():

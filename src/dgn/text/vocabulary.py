@@ -85,8 +85,8 @@ NUMBER, FIRST, SECOND, NEGATES, DENIED = range(5)
 """What a word may contradict another text with, the columns of `WordTable.signs`; 0 for none.
 
 The number of the number that it is; the pairs of opposites of which it is the first, or the second,
-as bits; whether it is a word of negation; and the row of the word that it denies, as "unsafe"
-denies "safe".
+as bits; whether it is a word of negation; and one more than the row of the word that it denies, as
+"unsafe" denies "safe".
 """
 
 
@@ -249,7 +249,7 @@ class _Memory:
         self._stored = len(self._words)
         self._signs: NDArray[Any] = np.zeros((len(self._stem_of), DENIED + 1), np.int64)
         self._numbers: dict[str, int] = {}
-        self._denying: dict[str, int] = {}
+        self._denying: defaultdict[str, list[int]] = defaultdict(list)
 
     @property
     def is_full(self) -> bool:
@@ -376,11 +376,11 @@ class _Memory:
                 elif word.endswith("n't"):
                     signs[row, NEGATES] = 1
                 if word in denying:
-                    signs[denying[word], DENIED] = row
+                    signs[denying[word], DENIED] = row + 1
                 if word.startswith(_PREFIXES) and len(word) > _SHORTEST_DENIED:
                     denied = _PREFIX.sub("", word, count=1)
-                    denying[denied] = row
-                    signs[row, DENIED] = self._words.get(denied, 0)
+                    denying[denied].append(row)
+                    signs[row, DENIED] = self._words.get(denied, -1) + 1
             if word[-1].isdigit() and is_number(word):
                 signs[row, NUMBER] = self._number(value_of(word).replace(",", ""))
 

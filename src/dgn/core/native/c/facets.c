@@ -602,7 +602,7 @@ static text_signs signs_of(const int64_t *signs, const int64_t *rows, int64_t al
         found.second |= sign[2];
         found.negates |= sign[3];
         for (int64_t j = 0; sign[4] && !found.negates && j < all; j++)
-            found.negates |= rows[j] == sign[4];
+            found.negates |= rows[j] + 1 == sign[4];
         int64_t place = 0;
         while (sign[0] && place < found.numbers && numbers[place] != sign[0])
             place++;
