@@ -54,7 +54,7 @@ _CHARACTERS_PER_TOKEN = 8
 """Texts with more characters than that per token of the limit are refused before they are read."""
 
 _DIVERSITY = 0.3
-"""Of MMR, as in docs/quality.md."""
+"""Of MMR, as in docs/breadth.md."""
 
 
 def create_app(
