@@ -13,7 +13,7 @@ from benchmarks.against import compare
 from benchmarks.measure import machine
 from experiments.made import made_by
 
-ALL = ("selecting", "searching", "large_sets", "serving", "training", "minilm")
+ALL = ("selecting", "breadth", "searching", "large_sets", "serving", "training", "minilm")
 
 
 def main() -> None:

@@ -1,11 +1,12 @@
 """An index of passages: the same selections as without it, from memory and from a folder."""
 
+import os
 import pickle
 from pathlib import Path
 
 import pytest
 
-from dgn import InvalidInput, Selector
+from dgn import BrokenInput, InvalidInput, Selector
 from dgn.selector import PassageIndex
 
 PAGES = [
@@ -142,3 +143,21 @@ def test_metadata_that_json_cannot_hold(selector: Selector, tmp_path: Path) -> N
     with pytest.raises(InvalidInput, match="cannot be saved as JSON"):
         index.save(tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+def test_a_pipe_and_a_file_in_place_of_a_folder_are_refused(tmp_path: Path) -> None:
+    selector = Selector.from_pretrained()
+    index = selector.index(passages=["Ada swims.", "Bo runs."])
+    file = tmp_path / "file"
+    file.write_text("kept")
+    with pytest.raises(InvalidInput, match="is a file; choose a folder"):
+        index.save(file)
+    assert file.read_text() == "kept"
+    if hasattr(os, "mkfifo"):
+        folder = tmp_path / "pipe"
+        index.save(folder)
+        (content,) = folder.iterdir()
+        content.unlink()
+        os.mkfifo(content)
+        with pytest.raises(BrokenInput, match="it is not a file"):
+            selector.load_index(folder)

@@ -55,3 +55,19 @@ def test_equal_texts_have_equal_letters(one: str, other: str) -> None:
     for first, second in ((one, other), (one, one.swapcase()), (one, f" {one} ")):
         if same_text_key(first) == same_text_key(second):
             assert letters_of(first) == letters_of(second)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It is 5e-8.", "It is 5e8."),
+        ("It is 1e5.", "It is 1e-5."),
+        ("It is 5' long.", 'It is 5" long.'),
+        ("It has \u20105 degrees.", "It has 5 degrees."),
+        ("It has \u20115 degrees.", "It has 5 degrees."),
+        ("It has \u20155 degrees.", "It has 5 degrees."),
+        ("It is 5 - 3.", "It is 5 3."),
+    ],
+)
+def test_signs_of_numbers_are_no_punctuation(one: str, other: str) -> None:
+    assert same_text_key(one) != same_text_key(other)

@@ -449,3 +449,20 @@ def test_a_library_of_other_sources_is_refused(
     assert ctypes.CDLL(str(other)).dgn_highest_isa() >= 0, "it can be built and loaded"
     monkeypatch.setattr(library, "LIBRARY", other)
     assert load() is None, "its structures have other sizes than those of Python"
+
+
+def test_a_library_that_was_cut_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To load it would end the process with SIGBUS."""
+    cut = tmp_path / build.LIBRARY.name
+    whole = build.LIBRARY.read_bytes()
+    cut.write_bytes(whole[: len(whole) // 2])
+    report = tmp_path / library.REPORT.name
+    report.write_bytes(library.REPORT.read_bytes())
+    monkeypatch.setattr(library, "LIBRARY", cut)
+    monkeypatch.setattr(library, "REPORT", report)
+    monkeypatch.setattr(library, "_is_off", lambda: False)
+    assert library.library.__wrapped__() is None
+    cut.write_bytes(whole)
+    assert library.library.__wrapped__() is not None
